@@ -1,0 +1,3 @@
+//! The commit log (skeleton).
+pub mod disk;
+pub use disk::{Disk, DiskFile, LocalDisk};

@@ -1,0 +1,3 @@
+//! The metered engine (skeleton).
+pub mod value;
+pub use value::{Batch, ItemResults, Meta, Statement, StatementResult, Value};
