@@ -27,8 +27,13 @@ enum Place {
 const READ_ONE: &str = "  p->nRowsRead++;\n";
 const WRITTEN_ONE: &str = "  if( !pC->isEphemeral ) p->nRowsWritten++;\n";
 
-const EDITS: [Edit; 16] = [
-    Edit { section: "\nstruct Vdbe {\n", anchor: "  u32 aCounter[9];", place: Place::Before, text: "  u64 nRowsRead;\n  u64 nRowsWritten;\n" },
+const EDITS: [Edit; 17] = [
+    Edit {
+        section: "\nstruct Vdbe {\n",
+        anchor: "  u32 aCounter[9];",
+        place: Place::Before,
+        text: "  u64 nRowsRead;\n  u64 nRowsWritten;\n",
+    },
     Edit {
         section: "\ncase OP_Count:",
         anchor: "    rc = sqlite3BtreeCount(db, pCrsr, &nEntry);\n",
@@ -68,6 +73,13 @@ const EDITS: [Edit; 16] = [
         anchor: "    if( nByte+nZero>db->aLimit[SQLITE_LIMIT_LENGTH] ){\n",
         place: Place::Instead,
         text: "    if( nByte+nZero>(i64)db->aLimit[SQLITE_LIMIT_LENGTH]+HEARTH_ROW_SLACK ){\n",
+    },
+    // A full database and a full disk both end in SQLITE_FULL; the first gets an extended code of ours.
+    Edit {
+        section: "\nstatic int getPageNormal(\n",
+        anchor: "        rc = SQLITE_FULL;\n",
+        place: Place::Instead,
+        text: "        rc = SQLITE_FULL | (1<<8);\n",
     },
     // The authorizer is told the new name of a table, so that `_cf_` names are refused there too.
     Edit {
@@ -165,11 +177,8 @@ fn from_registry() -> Option<PathBuf> {
 
 fn from_metadata() -> Option<PathBuf> {
     let manifest = Path::new(&env::var_os("CARGO_MANIFEST_DIR")?).join("Cargo.toml");
-    let output = Command::new(env::var_os("CARGO")?)
-        .args(["metadata", "--format-version", "1", "--manifest-path"])
-        .arg(manifest)
-        .output()
-        .ok()?;
+    let output =
+        Command::new(env::var_os("CARGO")?).args(["metadata", "--format-version", "1", "--manifest-path"]).arg(manifest).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     // The one fact that is needed is a path, so the JSON is searched and not parsed.
     let key = "\"manifest_path\":\"";
