@@ -16,7 +16,7 @@ CREATE VIRTUAL TABLE rt USING rtree(id, x0, x1);
 CREATE VIRTUAL TABLE fv USING fts5vocab(f, row)";
 
 const ROWS: &str = "INSERT INTO p(name, b, r) VALUES('it''s', X'00ff', 0.1+0.2),('nul'||char(0)||'x', NULL, 9e999),('\u{e9}', zeroblob(0), -1e300);
-INSERT INTO p(name, b) VALUES(hex(zeroblob(900000)), NULL),('long blob', randomblob(2000000)),(CAST(zeroblob(1999999)||'x' AS TEXT), X'01'),(replace(hex(zeroblob(40000)),'0',''''),randomblob(70000));
+INSERT INTO p(name, b) VALUES(hex(zeroblob(900000)), NULL),('long blob', randomblob(2000000)),(CAST('x'||zeroblob(1999999) AS TEXT), X'01'),(replace(hex(zeroblob(40000)),'0',''''),randomblob(70000));
 DELETE FROM p WHERE id = 3;
 INSERT INTO c(p, k) VALUES(1,'a'),(1,'b');
 INSERT INTO f(rowid, title, body) VALUES(7,'hello','big world'),(9,'bye','world');
