@@ -1,0 +1,259 @@
+//! Start-up: reads the log, checks it, and writes what it holds over the database files.
+//!
+//! The whole log is read once and checked before any file is touched, so a corrupt log changes
+//! nothing. Then, database by database, the last version of every logged page is written, the file
+//! is cut to its logged length and synced, and its WAL is dropped: what the WAL held past the log
+//! was never acknowledged.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use base::{Code, DatabaseId, Error, Result, Timestamp};
+use sqlite::PAGE_BYTES;
+
+use crate::{
+    Disk, DiskFile, layout,
+    record::{self, HEADER_BYTES, RECORD_BYTES_MAX},
+    segment::{self, Found},
+};
+
+/// What start-up found.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    /// Databases that had commits in the log, with the time of their last one.
+    pub databases: HashMap<DatabaseId, Timestamp>,
+    /// Whole commits found.
+    pub commits: u64,
+    /// Pages written to database files.
+    pub pages: u64,
+    /// Bytes of a torn tail that were cut.
+    pub torn_bytes: u64,
+    /// The number of the next segment.
+    pub(crate) next_sequence: u64,
+    /// Where the log goes on.
+    pub(crate) end_lsn: u64,
+    /// Segments that are not needed any more.
+    pub(crate) segments: Vec<PathBuf>,
+}
+
+/// A segment as it is read.
+struct Source {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    base: u64,
+    log_id: u64,
+    len: u64,
+}
+
+/// Where a page's bytes stand: segment and byte.
+type Place = (usize, u64);
+
+/// What the log says of one database.
+#[derive(Default)]
+struct Image {
+    pages: BTreeMap<u32, Place>,
+    database_pages: u32,
+    time: Option<Timestamp>,
+    /// Pages of a commit whose marker has not come yet, and the transaction they belong to.
+    open: Vec<(u32, Place)>,
+    open_transaction: u64,
+}
+
+/// Recovers the data folder.
+pub(crate) fn run(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
+    let mut found = Recovered::default();
+    let sources = sources(disk, root, &mut found)?;
+    let mut images: HashMap<DatabaseId, Image> = HashMap::new();
+    for (at, source) in sources.iter().enumerate() {
+        // After a kill the log's tail may be in the system's cache only. Redo must not put pages
+        // into a database file that the log itself could still lose.
+        source.file.sync().map_err(|error| Error::io(name(&source.path), error))?;
+        let bound = sources.get(at + 1).map(|next| next.base);
+        found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
+    }
+    for (id, image) in &images {
+        redo(disk, root, *id, image, &sources, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| "the log".to_owned(), |name| format!("log/{}", name.to_string_lossy()))
+}
+
+/// The segments in order of creation, without those that were never used.
+fn sources(disk: &dyn Disk, root: &Path, found: &mut Recovered) -> Result<Vec<Source>> {
+    let dir = layout::log_dir(root);
+    let mut paths = disk.list(&dir).map_err(|error| Error::io("the log's folder", error))?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    let mut sources: Vec<(u64, Source)> = Vec::new();
+    for path in paths {
+        let failed = |error: io::Error| Error::io(name(&path), error);
+        let file = disk.open(&path, false).map_err(failed)?;
+        let len = file.len().map_err(failed)?;
+        found.segments.push(path.clone());
+        // An unused file may have taken a number too.
+        let number = path.file_stem().and_then(|stem| u64::from_str_radix(stem.to_str()?, 16).ok()).unwrap_or_default();
+        found.next_sequence = found.next_sequence.max(number + 1);
+        match segment::read_header(file.as_ref()).map_err(failed)? {
+            Found::Head(head) => {
+                sources.push((head.sequence, Source { path, file, base: head.base_lsn, log_id: head.log_id, len }));
+            }
+            Found::Unused => {}
+            Found::Damaged => return Err(corrupt(&path, 0, "its header is damaged")),
+        }
+    }
+    sources.sort_by_key(|(sequence, _)| *sequence);
+    Ok(sources.into_iter().map(|(_, source)| source).collect())
+}
+
+/// Reads a segment up to `bound` (the next one's first position); returns where its records end.
+fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<DatabaseId, Image>, found: &mut Recovered) -> Result<u64> {
+    let mut reader = Reader::new(source);
+    let mut lsn = source.base;
+    while bound != Some(lsn) {
+        let offset = segment::HEADER_BYTES + (lsn - source.base);
+        let Some(header) = reader.record(offset)?.filter(|header| header.lsn == lsn && header.log_id == source.log_id) else {
+            if bound.is_some() {
+                return Err(corrupt(&source.path, offset, "a record before the next segment is damaged"));
+            }
+            if let Some(later) = reader.durable_past(offset, lsn)? {
+                let what = format!("a record that was durable is damaged: the one at byte {later} says so");
+                return Err(corrupt(&source.path, offset, &what));
+            }
+            found.torn_bytes += reader.written_past(offset)?;
+            return Ok(lsn);
+        };
+        let image = images.entry(header.database).or_default();
+        if header.first || image.open_transaction != header.transaction {
+            image.open.clear();
+            image.open_transaction = header.transaction;
+        }
+        let bytes = reader.last_record();
+        image.open.extend(record::pages(bytes, header.pages).map(|(page, within)| (page, (at, offset + within as u64))));
+        lsn += bytes.len() as u64;
+        if header.last {
+            image.pages.extend(image.open.drain(..));
+            image.database_pages = header.database_pages;
+            image.time = Some(header.time);
+            found.databases.insert(header.database, header.time);
+            found.commits += 1;
+        }
+    }
+    Ok(lsn)
+}
+
+/// Writes a database's logged pages, makes them durable and drops its WAL.
+fn redo(disk: &dyn Disk, root: &Path, id: DatabaseId, image: &Image, sources: &[Source], found: &mut Recovered) -> Result<()> {
+    let path = layout::database_path(root, id);
+    let dir = path.parent().expect("a database stands in a folder");
+    let failed = |error: io::Error| Error::io(format!("database {id}"), error);
+    if image.time.is_some() {
+        disk.create_dir(dir).map_err(failed)?;
+        let file = disk.open(&path, true).map_err(failed)?;
+        let mut page = [0; PAGE_BYTES];
+        for (number, (at, offset)) in image.pages.range(..=image.database_pages) {
+            sources[*at].file.read_exact_at(&mut page, *offset).map_err(failed)?;
+            file.write_all_at(&page, u64::from(number - 1) * PAGE_BYTES as u64).map_err(failed)?;
+            found.pages += 1;
+        }
+        file.set_len(u64::from(image.database_pages) * PAGE_BYTES as u64).map_err(failed)?;
+        file.sync().map_err(failed)?;
+    }
+    for side in layout::side_files(&path) {
+        disk.remove(&side).map_err(failed)?;
+    }
+    if image.time.is_some() {
+        disk.sync_dir(dir).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn corrupt(path: &Path, offset: u64, what: &str) -> Error {
+    Error::new(
+        Code::Corrupt,
+        format!("{} is damaged at byte {offset}: {what}. Nothing was changed; restore the data folder from a backup", name(path)),
+    )
+}
+
+/// Reads records of one segment through a window.
+struct Reader<'a> {
+    source: &'a Source,
+    window: Vec<u8>,
+    window_at: u64,
+    /// The last record's place in the window.
+    last: (usize, usize),
+}
+
+const WINDOW_BYTES: usize = 4 << 20;
+const _: () = assert!(WINDOW_BYTES > 2 * RECORD_BYTES_MAX);
+
+impl<'a> Reader<'a> {
+    fn new(source: &'a Source) -> Self {
+        Self { source, window: Vec::new(), window_at: 0, last: (0, 0) }
+    }
+
+    /// The bytes at `offset`, at least `want` of them unless the file ends.
+    fn at(&mut self, offset: u64, want: usize) -> Result<&[u8]> {
+        let end = self.window_at + self.window.len() as u64;
+        if offset < self.window_at || (offset + want as u64 > end && end < self.source.len) {
+            let bytes = (self.source.len.saturating_sub(offset)).min(WINDOW_BYTES as u64) as usize;
+            self.window.resize(bytes, 0);
+            self.window_at = offset;
+            self.source.file.read_exact_at(&mut self.window, offset).map_err(|error| Error::io(name(&self.source.path), error))?;
+        }
+        let from = (offset - self.window_at).min(self.window.len() as u64) as usize;
+        Ok(&self.window[from..])
+    }
+
+    /// The whole record at `offset`, if there is one.
+    fn record(&mut self, offset: u64) -> Result<Option<record::Header>> {
+        let Some(len) = record::claimed_len(self.at(offset, HEADER_BYTES)?) else { return Ok(None) };
+        let bytes = self.at(offset, len)?;
+        let header = bytes.get(..len).and_then(record::decode);
+        self.last = ((offset - self.window_at) as usize, len);
+        Ok(header)
+    }
+
+    fn last_record(&self) -> &[u8] {
+        &self.window[self.last.0..self.last.0 + self.last.1]
+    }
+
+    /// A record past `offset` that was written when `lsn` was already durable, if there is one: then
+    /// the damage at `offset` is no torn tail.
+    fn durable_past(&mut self, offset: u64, lsn: u64) -> Result<Option<u64>> {
+        let mut at = offset + 8;
+        while at + (HEADER_BYTES as u64) <= self.source.len {
+            let (base, log_id) = (self.source.base, self.source.log_id);
+            if record::claimed_len(self.at(at, HEADER_BYTES)?).is_some()
+                && let Some(header) = self.record(at)?
+                && header.log_id == log_id
+                && segment::HEADER_BYTES + header.lsn.wrapping_sub(base) == at
+                && header.durable_lsn > lsn
+            {
+                return Ok(Some(at));
+            }
+            at += 8;
+        }
+        Ok(None)
+    }
+
+    /// Bytes past `offset` up to the last one that is not zero.
+    fn written_past(&mut self, offset: u64) -> Result<u64> {
+        let mut at = offset;
+        let mut last = offset;
+        while at < self.source.len {
+            let bytes = self.at(at, 1)?;
+            let n = bytes.len() as u64;
+            if let Some(position) = bytes.iter().rposition(|b| *b != 0) {
+                last = at + position as u64 + 1;
+            }
+            at += n.max(1);
+        }
+        Ok(last - offset)
+    }
+}
