@@ -47,6 +47,8 @@ pub(crate) struct Inner {
     /// Monotonic milliseconds of the last job.
     last_used: AtomicU64,
     is_open: AtomicBool,
+    /// The last commit's position.
+    position: AtomicU64,
 }
 
 struct Queue {
@@ -130,6 +132,11 @@ impl Database {
         let _ = tokio::task::spawn_blocking(move || inner.close_file()).await;
     }
 
+    /// The log's position of the last commit, 0 before the first one since the start.
+    pub fn position(&self) -> u64 {
+        self.inner.position.load(Ordering::Relaxed)
+    }
+
     /// Ends the statement that runs now with a reset.
     pub fn interrupt(&self) {
         if let Some(cancel) = &self.inner.lock_queue().cancel {
@@ -150,6 +157,7 @@ impl Inner {
             slot: Mutex::new(Slot { time: last, ..Slot::default() }),
             last_used: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
+            position: AtomicU64::new(0),
         })
     }
 
@@ -256,6 +264,7 @@ impl Inner {
         let time = slot.time.map_or(now, |last| now.max(Timestamp(last.0 + 1)));
         let ticket = log.append(self.id, conn, &commit, time)?;
         slot.last = ticket;
+        self.position.store(ticket.lsn(), Ordering::Relaxed);
         slot.time = Some(time);
         slot.frames = commit.last_frame;
         slot.commits.push_back(Logged { ticket, salts: commit.salts, last_frame: commit.last_frame });

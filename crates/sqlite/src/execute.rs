@@ -21,8 +21,8 @@ const PARAMETERS_NOT_LAST: &str = "When executing multiple SQL statements in a s
 /// How to run a batch.
 #[derive(Default)]
 pub struct Options {
-    /// Refuse statements that write.
-    pub read_only: bool,
+    /// If set, statements that write are refused with the error that this makes.
+    pub refuse_writes: Option<fn() -> Error>,
     /// No limits on time, statements and result: for Hearth's own work.
     pub unmetered: bool,
 }
@@ -203,8 +203,10 @@ fn run_statement(conn: &Conn, stmt: &RawStatement, params: &[Value], options: &O
         return Err(Error::new(Code::Statement, PARAMETER_COUNT));
     }
     let readonly = stmt.is_readonly();
-    if options.read_only && !readonly {
-        return Err(Error::new(Code::ScopeMissing, "the token may only read this database (got a statement that writes)"));
+    if let Some(refusal) = options.refuse_writes
+        && !readonly
+    {
+        return Err(refusal());
     }
     let mut result = StatementResult::default();
     let meta = metered(conn, stmt, params, |stmt| {

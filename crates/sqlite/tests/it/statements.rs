@@ -146,7 +146,7 @@ fn values_come_out_as_they_are_stored() {
 fn a_reader_may_not_write() {
     let mut db = Db::new();
     db.last("CREATE TABLE t(a)");
-    let options = execute::Options { read_only: true, ..Default::default() };
+    let options = execute::Options { refuse_writes: Some(|| base::Error::new(base::Code::ScopeMissing, "no")), ..Default::default() };
     let error = execute::batch(&mut db.conn, &Batch::sql("SELECT 1; INSERT INTO t VALUES(1)"), &options).unwrap_err();
     assert_eq!(error.code, base::Code::ScopeMissing);
     assert_eq!(db.value("SELECT count(*) FROM t"), Value::Integer(0));
