@@ -1,6 +1,6 @@
 //! A disk in memory that loses, tears and reorders what was not synced.
 //!
-//! [`LossyDisk`] is a [`log::Disk`]. It promises no more than a real one does:
+//! [`LossyDisk`] is a [`log::Disk`], and a SQLite VFS over the same files ([`log::Disk::vfs`]). It promises no more than a real one does:
 //! - A write may be lost until its file is synced. In a crash a random subset of the unsynced
 //!   writes survives, in any order, in pieces of 512 bytes; a sector itself is never torn. The new
 //!   length of a file may survive without the bytes, which are zeros then.
@@ -28,15 +28,19 @@
 //! ```
 
 mod file;
+mod locks;
 mod names;
 mod plan;
 mod sparse;
 mod state;
+// The callbacks of a C library: pointers in, pointers out.
+#[allow(unsafe_code)]
+mod vfs;
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use log::{Disk, DiskFile};
@@ -45,6 +49,7 @@ pub use plan::{Fault, OpKind, Traced};
 
 use names::{InodeId, normal};
 use state::State;
+use vfs::Registered;
 
 use crate::rng::mix;
 
@@ -84,6 +89,8 @@ impl SyncClass {
 /// process cannot reach what its successor works on: all that they try fails with `EIO`.
 pub struct LossyDisk {
     shared: Arc<Shared>,
+    /// Registered when first asked for.
+    vfs: OnceLock<Registered>,
 }
 
 /// What the disk, its open files and its VFS have in common.
@@ -106,7 +113,7 @@ impl LossyDisk {
     }
 
     fn with(seed: u64, state: State) -> Arc<Self> {
-        Arc::new(Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }) })
+        Arc::new(Self { shared: Arc::new(Shared { seed, state: Mutex::new(state) }), vfs: OnceLock::new() })
     }
 
     /// The seed, for messages.
@@ -241,6 +248,13 @@ impl Disk for LossyDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.shared.state().sync_dir(&normal(dir))
+    }
+
+    /// The name of a VFS over these files, as SQLite's own for unix, with locks and WAL index in
+    /// memory: a database is open in one process only.
+    /// Close all connections before the disk is dropped; a VFS that is in use then is never freed.
+    fn vfs(&self) -> Option<&str> {
+        Some(self.vfs.get_or_init(|| Registered::new(Arc::clone(&self.shared))).name())
     }
 }
 

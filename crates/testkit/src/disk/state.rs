@@ -9,8 +9,10 @@ use std::{
 use super::{
     Fault, OpKind, SyncClass,
     file::{Change, Inode},
+    locks::{FileLocks, Holder, Level},
     names::{InodeId, Names},
     plan::{Plan, Step},
+    vfs::WalIndex,
 };
 use crate::rng::Rng;
 
@@ -20,6 +22,9 @@ pub(super) struct State {
     names: Names,
     inodes: BTreeMap<InodeId, Held>,
     next_inode: u64,
+    /// Of databases that connections have open; both live no longer than the process.
+    locks: BTreeMap<InodeId, FileLocks>,
+    wal_indexes: BTreeMap<InodeId, WalIndex>,
 }
 
 struct Held {
@@ -30,7 +35,11 @@ struct Held {
 
 impl State {
     pub(super) fn new(seed: u64) -> Self {
-        Self { plan: Plan::default(), rng: Rng::new(seed), names: Names::new(), inodes: BTreeMap::new(), next_inode: 1 }
+        Self::with(Plan::default(), Rng::new(seed), Names::new(), BTreeMap::new(), 1)
+    }
+
+    fn with(plan: Plan, rng: Rng, names: Names, inodes: BTreeMap<InodeId, Held>, next_inode: u64) -> Self {
+        Self { plan, rng, names, inodes, next_inode, locks: BTreeMap::new(), wal_indexes: BTreeMap::new() }
     }
 
     // Names. -----------------------------------------------------------------------------------
@@ -81,6 +90,15 @@ impl State {
 
     pub(super) fn exists(&self, path: &Path) -> bool {
         self.names.find(path).is_some()
+    }
+
+    pub(super) fn len_of(&self, path: &Path) -> Option<u64> {
+        let held = self.inodes.get(&self.names.find(path)?)?;
+        Some(held.inode.current().len())
+    }
+
+    pub(super) fn has_name(&self, id: InodeId) -> bool {
+        self.names.visible().any(|(_, named)| named == id)
     }
 
     /// Takes a name away; false if it was not there.
@@ -215,6 +233,28 @@ impl State {
         named.map(|held| held.inode.current().len()).sum()
     }
 
+    // Connections of this process. -------------------------------------------------------------
+
+    pub(super) fn locks(&mut self, id: InodeId) -> &mut FileLocks {
+        self.locks.entry(id).or_default()
+    }
+
+    pub(super) fn wal_index(&mut self, id: InodeId) -> &mut WalIndex {
+        self.wal_indexes.entry(id).or_default()
+    }
+
+    pub(super) fn leave_wal_index(&mut self, id: InodeId, who: Holder) {
+        if self.wal_indexes.get_mut(&id).is_some_and(|index| index.leave(who)) {
+            self.wal_indexes.remove(&id);
+        }
+    }
+
+    /// What a connection that closes its file still held.
+    pub(super) fn unlock_all(&mut self, id: InodeId, who: Holder) {
+        self.locks(id).lower(who, Level::None);
+        self.leave_wal_index(id, who);
+    }
+
     // Crashes. ---------------------------------------------------------------------------------
 
     /// Ends this disk and returns it as the next process finds it.
@@ -239,7 +279,7 @@ impl State {
                 inodes.insert(id, Held { inode: found(&mut held.inode, &mut rng), label: held.label.clone() });
             }
         }
-        Self { plan: self.plan.after_crash(), rng, names, inodes, next_inode: self.next_inode }
+        Self::with(self.plan.after_crash(), rng, names, inodes, self.next_inode)
     }
 
     // Helpers. ---------------------------------------------------------------------------------
