@@ -137,16 +137,29 @@ impl LossyDisk {
         self.shared.state().plan.crash_at = Some(op);
     }
 
+    /// Ends the disk at the `nth` sync from now, of a file or a folder: the moments at which most is
+    /// written and least is safe. `nth` counts from 1.
+    pub fn crash_at_sync(&self, nth: u64) {
+        self.shared.state().plan.crash_at_sync = Some(nth.max(1));
+    }
+
     /// Lets operation `op` fail; later ones work. A random part of a write may be done. What a
     /// failed sync covered stays visible, may be lost in a crash, and no later sync saves it.
     pub fn fail_at(&self, op: u64, fault: Fault) {
         self.shared.state().plan.fail_at.insert(op, fault);
     }
 
-    /// Takes back [`Self::crash_at`] and [`Self::fail_at`].
+    /// Lets the `nth` sync from now fail, as [`Self::fail_at`] does. `nth` counts from 1.
+    pub fn fail_at_sync(&self, nth: u64, fault: Fault) {
+        self.shared.state().plan.fail_at_sync = Some((nth, fault));
+    }
+
+    /// Takes back all planned deaths and faults.
     pub fn forget_faults(&self) {
         let plan = &mut self.shared.state().plan;
         plan.crash_at = None;
+        plan.crash_at_sync = None;
+        plan.fail_at_sync = None;
         plan.fail_at.clear();
     }
 

@@ -92,6 +92,10 @@ pub(super) struct Plan {
     pub(super) ops: u64,
     pub(super) dead: bool,
     pub(super) crash_at: Option<u64>,
+    /// How many syncs are left before the disk dies, that one included.
+    pub(super) crash_at_sync: Option<u64>,
+    /// How many syncs are left before one fails, that one included.
+    pub(super) fail_at_sync: Option<(u64, Fault)>,
     pub(super) fail_at: BTreeMap<u64, Fault>,
     pub(super) read_only: bool,
     pub(super) capacity_bytes: Option<u64>,
@@ -108,13 +112,14 @@ impl Plan {
             return Ok(Step::Whole);
         }
         self.ops += 1;
+        let is_sync = matches!(kind, OpKind::Sync | OpKind::SyncDir);
         let mut step = Ok(Step::Whole);
         let mut note = "";
-        if self.crash_at == Some(self.ops) {
+        if self.crash_at == Some(self.ops) || (is_sync && self.is_last_sync()) {
             self.dead = true;
             note = "died";
             step = Ok(Step::Die);
-        } else if let Some(fault) = self.fail_at.remove(&self.ops) {
+        } else if let Some(fault) = self.fault(is_sync) {
             note = "failed";
             step = Ok(Step::Fail(fault));
         } else if self.read_only && !matches!(kind, OpKind::Read | OpKind::Sync | OpKind::SyncDir) {
@@ -126,6 +131,25 @@ impl Plan {
         }
         self.trace.push_back(Traced { op: self.ops, kind, path: path.to_path_buf(), offset, len, note });
         step
+    }
+
+    /// The fault planned for this operation, which is then done with.
+    fn fault(&mut self, is_sync: bool) -> Option<Fault> {
+        if is_sync && let Some((left, fault)) = self.fail_at_sync.take() {
+            if left <= 1 {
+                return Some(fault);
+            }
+            self.fail_at_sync = Some((left - 1, fault));
+        }
+        self.fail_at.remove(&self.ops)
+    }
+
+    fn is_last_sync(&mut self) -> bool {
+        let left = self.crash_at_sync.as_mut().map(|left| {
+            *left = left.saturating_sub(1);
+            *left
+        });
+        left == Some(0)
     }
 
     /// After the disk has died nothing works, reads included.

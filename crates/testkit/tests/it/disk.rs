@@ -255,6 +255,17 @@ fn the_disk_dies_at_the_planned_operation_and_stays_dead() {
 }
 
 #[test]
+fn the_disk_dies_at_the_nth_sync() {
+    let (disk, file) = disk_with("a", b"x");
+    disk.crash_at_sync(2);
+    file.write_all_at(b"y", 0).unwrap();
+    file.sync().unwrap();
+    file.write_all_at(b"z", 0).unwrap();
+    assert!(disk.sync_dir(Path::new("/")).is_err());
+    assert!(disk.is_dead());
+}
+
+#[test]
 fn a_full_disk_refuses_growth_and_a_reservation_prevents_it() {
     let (disk, file) = disk_with("a", &[0; 100]);
     disk.capacity(Some(1000));

@@ -2,5 +2,6 @@
 // The lint knows only the functions marked `#[test]`, not what they share.
 #![allow(clippy::unwrap_used)]
 
+mod crash;
 mod disk;
 mod vfs;
