@@ -1,0 +1,329 @@
+//! One disk's life: work, crash, recovery, judgement, and again.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use sqlite::Value;
+
+use super::{Config, History, N_DATABASES, Observed, Op, READ, Report, System};
+use crate::{
+    disk::{Fault, LossyDisk},
+    rng::Rng,
+};
+
+/// Transactions of one thread before the power is cut, if no planned crash came first.
+const TRANSACTIONS_MAX: u64 = 24;
+
+/// Texts compared in one query.
+const NOTES_PER_QUERY: usize = 40;
+
+pub(super) struct Lineage<'c, S> {
+    config: &'c Config,
+    rng: Rng,
+    disk: Arc<LossyDisk>,
+    /// Open since the last judgement, unless it was closed.
+    system: Option<S>,
+    histories: [History; N_DATABASES],
+}
+
+/// The circumstances of one round.
+struct Weather {
+    n_writers: u64,
+    faulty: bool,
+    seed: u64,
+}
+
+impl<'c, S: System> Lineage<'c, S> {
+    pub(super) fn new(seed: u64, config: &'c Config) -> Self {
+        let disk = LossyDisk::new(seed);
+        disk.drop_syncs(&config.dropped);
+        Self { config, rng: Rng::new(seed), disk, system: None, histories: std::array::from_fn(|db| History::new(seed, db)) }
+    }
+
+    pub(super) fn n_acked(&self) -> u64 {
+        self.histories.iter().map(History::n_acked).sum()
+    }
+
+    /// One crash: at operation `first_at` of a single thread's work if given, else somewhere.
+    pub(super) fn round(&mut self, first_at: Option<u64>, report: &mut Report) -> Result<(), String> {
+        let weather = self.plan(first_at, report);
+        let worked = self.work(&weather, report);
+        let trace = self.last_operations();
+        let judged = worked.and_then(|()| {
+            self.end_process(report);
+            self.crash_recovery(report)?;
+            self.judge(report)
+        });
+        judged.map_err(|error| format!("{error}\n  last operations before the crash:{trace}\n  and since:{}", self.last_operations()))
+    }
+
+    fn plan(&mut self, first_at: Option<u64>, report: &mut Report) -> Weather {
+        let rng = &mut self.rng;
+        let spread = 8 << rng.below(8);
+        let point = first_at.unwrap_or_else(|| 1 + rng.below(spread));
+        let now = self.disk.ops();
+        if first_at.is_none() && rng.percent(35) {
+            self.disk.crash_at_sync(1 + rng.below(spread / 4));
+        } else {
+            self.disk.crash_at(now + point);
+        }
+        let faulty = self.config.faults && first_at.is_none() && rng.percent(15);
+        if faulty {
+            report.faults += 1;
+            match rng.below(5) {
+                0 => self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
+                1 => self.disk.fail_at(now + 1 + rng.below(point), Fault::Full),
+                2 => self.disk.fail_at(now + 1 + rng.below(point), Fault::Io),
+                _ => self.disk.fail_at_sync(1 + rng.below(spread / 8), Fault::Io),
+            }
+        }
+        report.crash_points += 1;
+        Weather { n_writers: if first_at.is_some() { 1 } else { 1 + rng.below(4) }, faulty, seed: rng.next_u64() }
+    }
+
+    /// Opens if need be, and works until the disk is dead or the work is done.
+    fn work(&mut self, weather: &Weather, report: &mut Report) -> Result<(), String> {
+        if self.system.is_none() {
+            match S::open(&self.disk, weather.seed) {
+                Ok(system) => self.system = Some(system),
+                Err(_) if self.disk.is_dead() || weather.faulty => return Ok(()),
+                Err(error) => return Err(format!("does not open on a disk that works: {error}")),
+            }
+        }
+        let system = self.system.as_ref().expect("opened above");
+        let shift = Shift {
+            system,
+            disk: &self.disk,
+            histories: &self.histories,
+            faulty: weather.faulty,
+            wrong: Mutex::new(None),
+            done: AtomicBool::new(false),
+            n_reads: AtomicU64::new(0),
+        };
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..weather.n_writers)
+                .map(|i| {
+                    scope.spawn({
+                        let shift = &shift;
+                        move || shift.write(weather.seed ^ i)
+                    })
+                })
+                .collect();
+            if weather.n_writers > 1 {
+                scope.spawn(|| shift.read(weather.seed));
+            }
+            for writer in writers {
+                if writer.join().is_err() {
+                    shift.report("a writing thread panicked in the system under test".to_owned());
+                }
+            }
+            shift.done.store(true, Ordering::Release);
+        });
+        report.reads += shift.n_reads.into_inner();
+        shift.wrong.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// The power goes, or only the process: sometimes after an orderly close.
+    fn end_process(&mut self, report: &mut Report) {
+        let system = self.system.take();
+        if self.rng.percent(15) {
+            if let Some(system) = system {
+                system.close();
+            }
+            self.next_disk(report);
+        } else {
+            self.next_disk(report);
+            // What is left of the process may go on a while, on a disk that refuses everything.
+            drop(system);
+        }
+    }
+
+    fn next_disk(&mut self, report: &mut Report) {
+        self.disk = if self.rng.percent(25) {
+            report.kills += 1;
+            self.disk.kill()
+        } else {
+            self.disk.crash(self.rng.next_u64())
+        };
+        self.disk.capacity(None);
+    }
+
+    /// Starts and is interrupted, up to three times. What it answers meanwhile counts.
+    fn crash_recovery(&mut self, report: &mut Report) -> Result<(), String> {
+        for _ in 0..3 {
+            if !self.rng.percent(45) {
+                break;
+            }
+            self.disk.crash_at(1 + self.rng.below(40));
+            let opened = S::open(&self.disk, self.rng.next_u64());
+            if let Ok(system) = &opened {
+                for (db, history) in self.histories.iter().enumerate() {
+                    // On a disk that dies an error is right, and a wrong answer is not.
+                    if let Ok(shown) = Observed::from_answer(system.query(db, READ)) {
+                        settle(history, &shown, report).map_err(|error| format!("database {db}, during recovery: {error}"))?;
+                    }
+                }
+            }
+            if self.disk.is_dead() {
+                report.in_recovery += 1;
+            }
+            self.disk = if self.rng.percent(25) { self.disk.kill() } else { self.disk.crash(self.rng.next_u64()) };
+            drop(opened);
+        }
+        Ok(())
+    }
+
+    /// Opens on a disk that works, checks every promise, and lets each database do some more work.
+    fn judge(&mut self, report: &mut Report) -> Result<(), String> {
+        let seed = self.rng.next_u64();
+        let system = S::open(&self.disk, seed).map_err(|error| format!("does not recover: {error}"))?;
+        for (db, history) in self.histories.iter().enumerate() {
+            let named = |error: String| format!("database {db}: {error}");
+            let shown = Observed::from_answer(system.query(db, READ)).map_err(named)?;
+            settle(history, &shown, report).map_err(named)?;
+            if shown.has_tables {
+                compare_notes(&system, db, history, &shown).map_err(named)?;
+                let integrity = system.check_integrity(db).map_err(named)?;
+                if integrity != "ok" {
+                    return Err(named(format!("integrity_check: {integrity}")));
+                }
+            }
+            for op in [history.tables(), history.issue()] {
+                system.apply(db, &op).map_err(|error| named(format!("takes no new work after recovery: {error}")))?;
+                history.acknowledge(&op);
+            }
+        }
+        match self.rng.below(4) {
+            0 => system.close(),
+            1 => {
+                self.disk = self.disk.kill();
+                drop(system);
+            }
+            _ => self.system = Some(system),
+        }
+        Ok(())
+    }
+
+    fn last_operations(&self) -> String {
+        let trace = self.disk.trace();
+        trace.iter().rev().take(12).rev().map(|traced| format!("\n    {traced}")).collect()
+    }
+}
+
+/// Judges a read that no process before this one can have a part in.
+fn settle(history: &History, shown: &Observed, report: &mut Report) -> Result<(), String> {
+    let settled = history.settle(shown)?;
+    report.reads += 1;
+    report.unacked_survived += settled.n_survived;
+    report.unacked_lost += settled.n_lost;
+    Ok(())
+}
+
+/// Compares the texts byte by byte.
+fn compare_notes<S: System>(system: &S, db: usize, history: &History, shown: &Observed) -> Result<(), String> {
+    for numbers in shown.with_note().chunks(NOTES_PER_QUERY) {
+        let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+        let rows = system.query(db, &format!("SELECT n, body FROM notes WHERE n BETWEEN {first} AND {last}"))?;
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let [Value::Integer(n), Value::Text(body)] = row.as_slice() else {
+                return Err("a read answered a text of another shape".to_owned());
+            };
+            if history.op(*n as u64).note().as_ref() != Some(body) {
+                return Err(format!("transaction {n}: its text of {} bytes is not the one written", body.len()));
+            }
+            found.insert(*n as u64);
+        }
+        if !numbers.iter().copied().eq(found) {
+            return Err(format!("the texts {first} to {last} are not those of the read before"));
+        }
+    }
+    Ok(())
+}
+
+/// The threads at work and what they share.
+struct Shift<'a, S> {
+    system: &'a S,
+    disk: &'a LossyDisk,
+    histories: &'a [History; N_DATABASES],
+    faulty: bool,
+    /// The first thing that went wrong.
+    wrong: Mutex<Option<String>>,
+    done: AtomicBool,
+    n_reads: AtomicU64,
+}
+
+impl<S: System> Shift<'_, S> {
+    fn report(&self, error: String) {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Whether an error is to be expected; reports it if not.
+    fn excused(&self, what: &str, db: usize, error: &str) -> bool {
+        let excused = self.faulty || self.disk.is_dead();
+        if !excused {
+            self.report(format!("database {db}: {what} failed on a disk that works: {error}"));
+        }
+        excused
+    }
+
+    fn write(&self, seed: u64) {
+        let mut rng = Rng::new(seed);
+        for db in 0..N_DATABASES {
+            if self.apply(db, &self.histories[db].tables()).is_err() {
+                return;
+            }
+        }
+        let mut failures = 0;
+        for _ in 0..TRANSACTIONS_MAX {
+            let db = rng.index(N_DATABASES);
+            match self.apply(db, &self.histories[db].issue()) {
+                Ok(()) => failures = 0,
+                // After a single fault it may go on or refuse everything: both are right.
+                Err(()) => failures += 1,
+            }
+            if self.disk.is_dead() || failures > 3 {
+                return;
+            }
+        }
+    }
+
+    fn apply(&self, db: usize, op: &Op) -> Result<(), ()> {
+        match self.system.apply(db, op) {
+            Ok(()) => {
+                self.histories[db].acknowledge(op);
+                Ok(())
+            }
+            Err(error) => {
+                self.excused("a transaction", db, &error);
+                Err(())
+            }
+        }
+    }
+
+    /// Reads beside the writers: no answer may lack what was acknowledged before it was asked for.
+    fn read(&self, seed: u64) {
+        let mut rng = Rng::new(seed);
+        while !self.done.load(Ordering::Acquire) && !self.disk.is_dead() {
+            let db = rng.index(N_DATABASES);
+            let before = self.histories[db].before_read();
+            match Observed::from_answer(self.system.query(db, READ)) {
+                Ok(shown) => {
+                    self.n_reads.fetch_add(1, Ordering::Relaxed);
+                    if let Err(error) = self.histories[db].judge(&before, &shown) {
+                        self.report(format!("database {db}, a read beside the writers: {error}"));
+                    }
+                }
+                Err(error) => {
+                    self.excused("a read", db, &error);
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+}
