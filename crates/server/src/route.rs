@@ -305,7 +305,8 @@ mod tests {
             [d1] POST /query <- d1:*:read
             [d1] POST /execute <- d1:*:read
             [d1] POST /dump <- d1:*:read
-        "#]].assert_eq(&lines.collect::<String>());
+        "#]]
+        .assert_eq(&lines.collect::<String>());
     }
 
     #[test]
