@@ -20,6 +20,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<commands::serve::Args>),
+    D1(Box<commands::d1::Args>),
     Completions(commands::completions::Args),
 }
 
@@ -30,6 +31,7 @@ enum Command {
 pub(crate) fn run(cli: &Cli, printer: &Printer) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Serve(args) => commands::serve::run(args, printer),
+        Command::D1(args) => commands::d1::run(args, printer),
         Command::Completions(args) => commands::completions::run(args, printer),
     }
 }

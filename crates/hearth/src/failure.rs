@@ -41,12 +41,12 @@ impl Failure {
         self
     }
 
-    /// An error of writing to standard output. A closed pipe (`hearth d1 list | head -1`) is no failure.
-    pub(crate) fn output(error: &io::Error) -> Self {
+    /// An error of writing `what` out. A closed pipe (`hearth d1 list | head -1`) is no failure.
+    pub(crate) fn output(what: &str, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self { message: String::new(), hint: None, exit: 0 }
         } else {
-            Self::io("standard output could not be written", error)
+            Self::io(format!("{what} could not be written"), error)
         }
     }
 }

@@ -9,6 +9,7 @@
 //! `hint: …`. Exit codes: 0 done, 1 failed, 2 called in the wrong way, 70 the commit log gave up.
 
 mod cli;
+mod client;
 mod commands;
 mod config;
 mod failure;
@@ -16,8 +17,10 @@ mod lock;
 mod node;
 mod owner_key;
 mod printer;
+mod progress;
 mod shell;
 mod table;
+mod target;
 mod variables;
 
 use std::process::ExitCode;

@@ -73,7 +73,7 @@ impl Printer {
     /// If standard output cannot be written.
     pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output("standard output", &error))
     }
 
     /// Tells the person something that is not the result. Lost if standard error is closed.

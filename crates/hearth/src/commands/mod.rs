@@ -1,4 +1,5 @@
 //! The commands, one file each.
 
 pub(crate) mod completions;
+pub(crate) mod d1;
 pub(crate) mod serve;
