@@ -20,7 +20,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<commands::serve::Args>),
+    Demo(commands::demo::Args),
+    Env(commands::env::Args),
     D1(Box<commands::d1::Args>),
+    Token(commands::token::Args),
     Completions(commands::completions::Args),
 }
 
@@ -31,7 +34,10 @@ enum Command {
 pub(crate) fn run(cli: &Cli, printer: &Printer) -> Result<ExitCode, Failure> {
     match &cli.command {
         Command::Serve(args) => commands::serve::run(args, printer),
+        Command::Demo(args) => commands::demo::run(args, printer),
+        Command::Env(args) => commands::env::run(args, printer),
         Command::D1(args) => commands::d1::run(args, printer),
+        Command::Token(args) => commands::token::run(args, printer),
         Command::Completions(args) => commands::completions::run(args, printer),
     }
 }

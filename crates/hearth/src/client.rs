@@ -95,14 +95,12 @@ impl Client {
     pub(crate) fn list(&self, path: &str) -> Result<Vec<Value>, Failure> {
         let mut items = Vec::new();
         for page in 1..=PAGES_MAX {
-            let Value::Array(mut more) = self.get(&format!("{path}?page={page}&per_page={PAGE_ITEMS}"))? else {
-                return Err(Failure::new(format!("{} answered something other than a list", self.target.url)));
-            };
-            let last = more.len() < PAGE_ITEMS;
-            items.append(&mut more);
-            if last {
+            let mut more: Vec<Value> = typed(self.get(&format!("{path}?page={page}&per_page={PAGE_ITEMS}"))?)?;
+            // Only an empty page is certainly the last: a server may give fewer items than were asked for.
+            if more.is_empty() {
                 return Ok(items);
             }
+            items.append(&mut more);
         }
         Err(Failure::new(format!("{} answered more than {PAGES_MAX} pages", self.target.url)))
     }
@@ -114,7 +112,11 @@ impl Client {
     pub(crate) fn graphql(&self, body: &Value) -> Result<Value, Failure> {
         let url = format!("{}/client/v4/graphql", self.target.url);
         let mut response = self.send_json(&url, body).map_err(|error| self.unreachable(&error))?;
-        let mut answer: Value = serde_json::from_slice(&self.read(&mut response)?).map_err(|_| self.not_hearth(&response, b""))?;
+        let body = self.read(&mut response)?;
+        if response.status() != 200 {
+            return Err(self.refusal(&response, &body));
+        }
+        let mut answer: Value = serde_json::from_slice(&body).map_err(|_| self.not_hearth(&response, &body))?;
         match answer.get_mut("data").map(Value::take) {
             Some(data) if !data.is_null() => Ok(data),
             _ => Err(Failure::new(format!("the figures could not be had: {}", answer["errors"]))),

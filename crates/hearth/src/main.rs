@@ -12,6 +12,7 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod duration;
 mod failure;
 mod lock;
 mod node;

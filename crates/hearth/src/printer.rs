@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{failure::Failure, table::Table};
 
 /// What every command prints through.
+#[derive(Clone, Copy)]
 pub(crate) struct Printer {
     json: bool,
     out_is_terminal: bool,

@@ -22,11 +22,6 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Whether there are no rows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Columns padded with spaces, a rule under the heads, long cells cut with `…`.
     pub(crate) fn aligned(&self) -> String {
         let cut = |cells: &[String]| cells.iter().map(|cell| cut(&visible(cell))).collect::<Vec<_>>();

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, client: &Client, printer: &Printer) -> Result<Exi
 }
 
 /// What a statement cost, in a line.
-pub(crate) fn cost(n_rows: usize, meta: &Value) -> String {
+fn cost(n_rows: usize, meta: &Value) -> String {
     let rows = if n_rows == 1 { "row" } else { "rows" };
     let duration = meta["duration"].as_f64().unwrap_or_default();
     format!("{n_rows} {rows}, rows_read {}, rows_written {}, {duration:.2} ms", cell(&meta["rows_read"]), cell(&meta["rows_written"]))

@@ -36,8 +36,15 @@ pub(crate) fn run(args: &Args, client: &Client, printer: &Printer) -> Result<Exi
         }] },
     });
     let body = json!({ "query": QUERY, "operationName": "getD1MetricsOverviewQuery", "variables": variables });
-    let data = client.graphql(&body)?;
-    let hours = data.pointer("/viewer/accounts/0/d1AnalyticsAdaptiveGroups").and_then(Value::as_array).cloned().unwrap_or_default();
+    // A token for databases only may not ask for figures; the database itself is still shown.
+    let data = client.graphql(&body).unwrap_or_else(|failure| {
+        printer.warn(&format!("without the figures of the last 24 hours: {}", failure.message));
+        Value::Null
+    });
+    let Some(hours) = data.pointer("/viewer/accounts/0/d1AnalyticsAdaptiveGroups").and_then(Value::as_array) else {
+        printer.result(&info, &object_table(&info))?;
+        return Ok(ExitCode::SUCCESS);
+    };
     let sum = |name: &str| hours.iter().filter_map(|hour| hour["sum"][name].as_u64()).sum::<u64>();
     for (field, name) in [
         ("read_queries_24h", "readQueries"),

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Path of the databases inside the account.
-const DATABASES: &str = "/d1/database";
+pub(crate) const DATABASES: &str = "/d1/database";
 /// Time after which an import or export is no longer waited for.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 /// Pause between two questions. The server holds each back for about a second while nothing is new,
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> Result<ExitCode, Failure> {
 }
 
 /// Path of one database, by name or id.
-fn database_path(name_or_id: &str) -> String {
+pub(crate) fn database_path(name_or_id: &str) -> String {
     format!("{DATABASES}/{}", segment(name_or_id))
 }
 
