@@ -23,6 +23,7 @@ enum Command {
     Demo(commands::demo::Args),
     Env(commands::env::Args),
     D1(Box<commands::d1::Args>),
+    Doctor(commands::doctor::Args),
     Token(commands::token::Args),
     Completions(commands::completions::Args),
 }
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> Result<ExitCode, Failure> {
         Command::Demo(args) => commands::demo::run(args, printer),
         Command::Env(args) => commands::env::run(args, printer),
         Command::D1(args) => commands::d1::run(args, printer),
+        Command::Doctor(args) => commands::doctor::run(args, printer),
         Command::Token(args) => commands::token::run(args, printer),
         Command::Completions(args) => commands::completions::run(args, printer),
     }
