@@ -213,7 +213,11 @@ impl Client {
         let lines: Vec<_> = envelope.errors.iter().map(|error| format!("{} [code: {}]", error.message, error.code)).collect();
         let failure = Failure::new(if lines.is_empty() { format!("the server refused ({})", response.status()) } else { lines.join("; ") });
         let retryable = envelope.errors.iter().any(|error| error.meta.is_some_and(|meta| meta.retryable));
+        let is = |code: base::Code| envelope.errors.iter().any(|error| error.code == api::error::entry(code).code);
         match response.status().as_u16() {
+            404 if is(base::Code::DatabaseNotFound) => failure.hint("`hearth d1 list` shows the databases that are there"),
+            404 if is(base::Code::TokenNotFound) => failure.hint("`hearth token list` shows the tokens and their ids"),
+            404 => failure.hint("if the server's account is not the default one, set HEARTH_ACCOUNT_ID"),
             401 => failure.hint("the key is not this server's: check HEARTH_KEY, or unset it to use the owner.key of --data"),
             403 => failure.hint("use the owner's key, or make a token with that scope: `hearth token create --name NAME --scope SCOPE`"),
             _ if retryable => failure.hint("nothing was changed; the same command may succeed if it is run again"),
@@ -222,7 +226,7 @@ impl Client {
     }
 
     fn not_hearth(&self, response: &Response<Body>, body: &[u8]) -> Failure {
-        let start: String = String::from_utf8_lossy(body).chars().take(100).flat_map(char::escape_debug).collect();
+        let start: String = String::from_utf8_lossy(body).chars().take(100).map(|c| if c.is_control() { ' ' } else { c }).collect();
         Failure::new(format!("{} gave no answer of Hearth's (got status {}: `{start}`)", self.target.url, response.status()))
             .hint("another program may listen there: check the address")
     }

@@ -1,8 +1,13 @@
 //! Progress of long work: a bar on a terminal, a few plain lines elsewhere.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::printer::{Printer, note};
+
+/// Time between two pictures of the spinner.
+const TICK: Duration = Duration::from_millis(120);
 
 /// Work that is under way. Nothing stays on a terminal when it is dropped.
 pub(crate) struct Progress {
@@ -20,10 +25,8 @@ impl Progress {
             return Self { bar: None };
         }
         let bar = ProgressBar::no_length();
-        bar.set_style(
-            ProgressStyle::with_template("{spinner} {msg} {decimal_bytes} {wide_bar} {decimal_total_bytes}")
-                .expect("the template above is well-formed"),
-        );
+        bar.set_style(style("{spinner} {msg}"));
+        bar.enable_steady_tick(TICK);
         bar.set_message(what.to_owned());
         let progress = Self { bar: Some(bar) };
         progress.set_total(total);
@@ -33,6 +36,7 @@ impl Progress {
     /// Sets the bytes in all once they are known.
     pub(crate) fn set_total(&self, total: Option<u64>) {
         if let (Some(bar), Some(total)) = (&self.bar, total) {
+            bar.set_style(style("{spinner} {msg} {decimal_bytes} {wide_bar} {decimal_total_bytes}"));
             bar.set_length(total);
         }
     }
@@ -51,6 +55,10 @@ impl Progress {
             None => note(line),
         }
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates of this file are well-formed")
 }
 
 impl Drop for Progress {
