@@ -43,13 +43,15 @@ pub(crate) fn run(args: &Args, client: &Client, printer: &Printer) -> Result<Exi
     }
     // `raw` keeps empty and repeated column names, which objects cannot.
     let results = client.post(&format!("{path}/raw"), &body)?;
-    for (i, result) in results.as_array().into_iter().flatten().enumerate() {
+    let mut is_first = true;
+    for result in results.as_array().into_iter().flatten() {
         let columns = &result["results"]["columns"];
         let rows = &result["results"]["rows"];
         if columns.as_array().is_some_and(|columns| !columns.is_empty()) {
-            if i > 0 {
+            if !is_first {
                 printer.line("")?;
             }
+            is_first = false;
             printer.table(&rows_table(columns, rows))?;
         }
         printer.note(&cost(rows.as_array().map_or(0, Vec::len), &result["meta"]));
