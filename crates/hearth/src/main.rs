@@ -20,6 +20,7 @@ mod owner_key;
 mod printer;
 mod progress;
 mod shell;
+mod signals;
 mod table;
 mod target;
 mod variables;

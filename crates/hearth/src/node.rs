@@ -12,13 +12,9 @@ use std::{
 
 use base::{Clock, Rng, SystemClock, SystemRng};
 use d1::D1;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::{App, ServerConfig};
-use tokio::{
-    net::TcpListener,
-    runtime::Runtime,
-    signal::unix::{Signal, SignalKind, signal},
-    sync::oneshot,
-};
+use tokio::{net::TcpListener, runtime::Runtime};
 use tracing_subscriber::EnvFilter;
 
 use crate::{
@@ -85,6 +81,7 @@ impl Node {
     /// # Errors
     /// Says which step failed and what to do; what was opened is closed again.
     pub(crate) async fn open(settings: &Settings, if_taken: IfTaken) -> Result<Self, Failure> {
+        raise_file_limit();
         let data = &settings.data.value;
         make_folder(data)?;
         let lock = DataLock::acquire(data)?;
@@ -128,6 +125,16 @@ impl Node {
         let served = server::serve(self.app.clone(), self.listener, shutdown).await;
         self.app.d1.shutdown().await;
         served.map_err(|error| Failure::io("the server stopped", &error))
+    }
+}
+
+/// Lets the process open as many files as it may. A database takes several and a client one; the
+/// usual soft limit of 1,024 is there for programs that cannot count further (`select`). If it cannot
+/// be raised, the server works with fewer, and says so when it runs out.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some() && current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_err() {
+        tracing::warn!(current, maximum, "the limit on open files could not be raised");
     }
 }
 
@@ -195,41 +202,6 @@ fn local_url(address: SocketAddr) -> String {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("http://127.0.0.1:{port}"),
         SocketAddr::V6(v6) if v6.ip().is_unspecified() => format!("http://[::1]:{port}"),
         _ => format!("http://{address}"),
-    }
-}
-
-/// A future that ends at the first SIGTERM or SIGINT; the second one ends the process at once.
-/// Needs a runtime.
-///
-/// # Errors
-/// If the handlers cannot be set.
-pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
-    let failed = |error| Failure::io("signals cannot be handled", &error);
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let (stop, stopped) = oneshot::channel();
-    tokio::spawn(async move {
-        next(&mut terminate, &mut interrupt).await;
-        note("stopping: requests that run may finish; the same signal again ends at once");
-        // Nobody listens if the server has ended by itself meanwhile.
-        let _ = stop.send(());
-        let number = next(&mut terminate, &mut interrupt).await;
-        note("ended at once; the next start recovers");
-        std::process::exit(128 + number);
-    });
-    Ok(async move {
-        if stopped.await.is_err() {
-            // The task above lives as long as the runtime, so this is the runtime's end.
-            std::future::pending::<()>().await;
-        }
-    })
-}
-
-/// Waits for either signal; returns its number.
-async fn next(terminate: &mut Signal, interrupt: &mut Signal) -> i32 {
-    tokio::select! {
-        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
-        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
     }
 }
 

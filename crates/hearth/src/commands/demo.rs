@@ -20,6 +20,7 @@ use crate::{
     owner_key::KEY_FILE,
     printer::Printer,
     shell::Shell,
+    signals,
     table::Table,
     target::Target,
     variables,
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> Result<ExitCode, Failure> {
 }
 
 async fn serve_and_tell(settings: &Settings, if_taken: IfTaken, once: bool, printer: Printer) -> Result<(), Failure> {
-    let signal = node::stop_signal()?;
+    let signal = signals::stop()?;
     let node = Node::open(settings, if_taken).await?;
     printer.note(&format!("listening on {}", node.url));
     let data = settings.data.value.clone();

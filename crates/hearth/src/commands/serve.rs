@@ -7,7 +7,7 @@ use crate::{
     failure::Failure,
     node::{self, IfTaken, Node},
     printer::Printer,
-    variables,
+    signals, variables,
 };
 
 /// Run the server
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> Result<ExitCode, Failure> {
     }
     node::start_log(&settings);
     node::runtime()?.block_on(async {
-        let stop = node::stop_signal()?;
+        let stop = signals::stop()?;
         let node = Node::open(&settings, IfTaken::Fail).await?;
         if !node.address.ip().is_loopback() {
             printer.warn(&format!(

@@ -2,16 +2,18 @@
 //! it came from.
 
 mod file;
+mod flags;
 mod profile;
+mod values;
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    str::FromStr,
 };
 
 use base::{AccountId, Limits};
 
+pub(crate) use self::{flags::Flags, values::LogFormat};
 use crate::{failure::Failure, table::Table, variables};
 
 /// Where the data folder is unless told otherwise.
@@ -53,66 +55,6 @@ pub(crate) struct Setting<T> {
     pub value: T,
     /// Its origin.
     pub source: Source,
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-impl FromStr for LogFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err("expected `text` or `json`".to_owned()),
-        }
-    }
-}
-
-/// Flags of `hearth serve` and `hearth demo` that set something. All are texts, so that a wrong one
-/// is reported in the same words wherever it came from.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Flags {
-    /// Data folder; made if it is not there [env: HEARTH_DATA] [default: hearth-data]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<String>,
-    /// Address to listen on; port 0 takes a free one [env: HEARTH_LISTEN] [default: 127.0.0.1:8787]
-    #[arg(long, value_name = "HOST:PORT")]
-    pub listen: Option<String>,
-    /// TOML file with settings [env: HEARTH_CONFIG]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<String>,
-    /// Limits: d1-paid, d1-free, unlimited or a [profiles] table of the config file [env: HEARTH_PROFILE]
-    #[arg(long, value_name = "NAME")]
-    pub profile: Option<String>,
-    /// Region that answers name [env: HEARTH_REGION] [default: WEUR]
-    #[arg(long, value_name = "REGION")]
-    pub region: Option<String>,
-    /// Address that clients see, if a proxy stands before Hearth [env: HEARTH_PUBLIC_URL]
-    #[arg(long, value_name = "URL")]
-    pub public_url: Option<String>,
-    /// Account id, 32 lower-case hex digits [env: HEARTH_ACCOUNT_ID]
-    #[arg(long, value_name = "ID")]
-    pub account_id: Option<String>,
-    /// Account name [env: HEARTH_ACCOUNT_NAME] [default: Hearth]
-    #[arg(long, value_name = "NAME")]
-    pub account_name: Option<String>,
-    /// Databases kept open at once [env: HEARTH_OPEN_DATABASES_MAX] [default: 128]
-    #[arg(long, value_name = "N")]
-    pub open_databases_max: Option<String>,
-    /// Log lines as text or json [env: HEARTH_LOG_FORMAT] [default: text]
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<String>,
-    /// Log level or filter [env: HEARTH_LOG_LEVEL] [default: info]
-    #[arg(long, value_name = "LEVEL")]
-    pub log_level: Option<String>,
 }
 
 /// The outcome.
@@ -163,7 +105,7 @@ impl Settings {
             pick(flag.as_ref(), variable, lookup, file).unwrap_or_else(|| Setting { value: default.to_owned(), source: Source::Default })
         };
 
-        let mut data = layers(&flags.data, variables::HEARTH_DATA, file.data, DATA_DEFAULT).map("data", parse::<PathBuf>)?;
+        let mut data = layers(&flags.data, variables::HEARTH_DATA, file.data, DATA_DEFAULT).map("data", |text| Ok(PathBuf::from(text)))?;
         if let (Source::File, Some(config)) = (&data.source, &config) {
             // A relative folder in a file is meant from where the file is, wherever the server starts.
             data.value = config.value.parent().unwrap_or(Path::new("")).join(&data.value);
@@ -173,21 +115,21 @@ impl Settings {
         let open_default = OPEN_DATABASES_MAX_DEFAULT.to_string();
         Ok(Self {
             data,
-            listen: layers(&flags.listen, variables::HEARTH_LISTEN, file.listen, LISTEN_DEFAULT).map("listen", listen)?,
+            listen: layers(&flags.listen, variables::HEARTH_LISTEN, file.listen, LISTEN_DEFAULT).map("listen", values::listen)?,
             account_id: layers(&flags.account_id, variables::HEARTH_ACCOUNT_ID, account.id, AccountId::DEFAULT)
                 .map("account id", |text| text.parse().map_err(|error: base::Error| error.message))?,
             account_name: layers(&flags.account_name, variables::HEARTH_ACCOUNT_NAME, account.name, "Hearth")
-                .map("account name", |text| short_text(text, 128))?,
+                .map("account name", |text| values::short_text(text, 128))?,
             limits: profile.map("profile", |name| profile::limits(name, &file.profiles))?,
-            region: layers(&flags.region, variables::HEARTH_REGION, file.region, "WEUR").map("region", |text| short_text(text, 32))?,
+            region: layers(&flags.region, variables::HEARTH_REGION, file.region, "WEUR")
+                .map("region", |text| values::short_text(text, 32))?,
             public_url: pick(flags.public_url.as_ref(), variables::HEARTH_PUBLIC_URL, lookup, file.public_url)
-                .map(|setting| setting.map("public URL", public_url))
+                .map(|setting| setting.map("public URL", values::public_url))
                 .transpose()?,
             open_databases_max: layers(&flags.open_databases_max, variables::HEARTH_OPEN_DATABASES_MAX, open_max, &open_default)
-                .map("open_databases_max", open_databases_max)?,
-            log_format: layers(&flags.log_format, variables::HEARTH_LOG_FORMAT, log.format, "text")
-                .map("log format", LogFormat::from_str)?,
-            log_level: layers(&flags.log_level, variables::HEARTH_LOG_LEVEL, log.level, "info").map("log level", log_level)?,
+                .map("open_databases_max", values::open_databases_max)?,
+            log_format: layers(&flags.log_format, variables::HEARTH_LOG_FORMAT, log.format, "text").map("log format", str::parse)?,
+            log_level: layers(&flags.log_level, variables::HEARTH_LOG_LEVEL, log.level, "info").map("log level", values::log_level)?,
             config,
         })
     }
@@ -249,47 +191,6 @@ fn pick(flag: Option<&String>, variable: &'static str, lookup: Lookup<'_>, file:
         .map(|value| setting(value, Source::Flag))
         .or_else(|| lookup(variable).map(|value| setting(value, Source::Variable(variable))))
         .or_else(|| file.map(|value| setting(value, Source::File)))
-}
-
-fn parse<T: FromStr>(text: &str) -> Result<T, String>
-where
-    T::Err: fmt::Display,
-{
-    text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-fn listen(text: &str) -> Result<String, String> {
-    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
-    if let Some(Ok(_)) = port { Ok(text.to_owned()) } else { Err("expected `host:port`, for example `127.0.0.1:8787`".to_owned()) }
-}
-
-fn public_url(text: &str) -> Result<String, String> {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
-    if rest.is_empty() || rest.starts_with('/') || text.contains(['?', '#', ' ', '@']) {
-        return Err("expected `http://host` or `https://host`, without user, query or fragment".to_owned());
-    }
-    Ok(text.trim_end_matches('/').to_owned())
-}
-
-fn open_databases_max(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 1..=100_000) => Ok(n),
-        _ => Err("expected a number from 1 to 100000".to_owned()),
-    }
-}
-
-fn short_text(text: &str, max: usize) -> Result<String, String> {
-    if text.is_empty() || text.len() > max || text.chars().any(char::is_control) {
-        return Err(format!("expected 1 to {max} bytes of text without control characters"));
-    }
-    Ok(text.to_owned())
-}
-
-fn log_level(text: &str) -> Result<String, String> {
-    tracing_subscriber::EnvFilter::builder()
-        .parse(text)
-        .map(|_| text.to_owned())
-        .map_err(|_| "expected error, warn, info, debug, trace or a filter such as `info,hearth_d1=debug`".to_owned())
 }
 
 #[cfg(test)]
