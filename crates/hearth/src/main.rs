@@ -32,7 +32,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let printer = printer::Printer::new(cli.json);
-    cli::run(&cli, &printer).unwrap_or_else(|failure| {
+    variables::check().and_then(|()| cli::run(&cli, &printer)).unwrap_or_else(|failure| {
         printer.failure(&failure);
         ExitCode::from(failure.exit)
     })

@@ -3,6 +3,10 @@
 //! Flags win over variables, variables over the config file, the file over the defaults. An empty
 //! variable counts as one that is not set.
 
+use std::env::VarError;
+
+use crate::failure::Failure;
+
 /// The data folder of `serve`, and where client commands look for the owner's key.
 pub(crate) const HEARTH_DATA: &str = "HEARTH_DATA";
 /// Address and port that `serve` listens on, `host:port`; port 0 takes a free one.
@@ -40,10 +44,35 @@ pub(crate) const CLOUDFLARE_API_TOKEN: &str = "CLOUDFLARE_API_TOKEN";
 /// What `hearth env` prints for both: the account's id.
 pub(crate) const CLOUDFLARE_ACCOUNT_ID: &str = "CLOUDFLARE_ACCOUNT_ID";
 
-/// The value of a variable of this process; `None` if it is not set or empty.
+/// Every variable that is read.
+const READ: [&str; 13] = [
+    HEARTH_DATA,
+    HEARTH_LISTEN,
+    HEARTH_CONFIG,
+    HEARTH_KEY,
+    HEARTH_URL,
+    HEARTH_ACCOUNT_ID,
+    HEARTH_ACCOUNT_NAME,
+    HEARTH_PROFILE,
+    HEARTH_REGION,
+    HEARTH_PUBLIC_URL,
+    HEARTH_OPEN_DATABASES_MAX,
+    HEARTH_LOG_FORMAT,
+    HEARTH_LOG_LEVEL,
+];
+
+/// Refuses variables that are not UTF-8, so that [`read`] leaves none out silently.
 ///
-/// A value that is not UTF-8 is replaced by one with U+FFFD in it, which no setting accepts, so it
-/// is refused by name and not silently left out.
+/// # Errors
+/// Names the first one, without its value.
+pub(crate) fn check() -> Result<(), Failure> {
+    match READ.into_iter().find(|name| matches!(std::env::var(name), Err(VarError::NotUnicode(_)))) {
+        Some(name) => Err(Failure::usage(format!("the environment variable {name} is not UTF-8"))),
+        None => Ok(()),
+    }
+}
+
+/// The value of a variable of this process; `None` if it is not set or empty.
 pub(crate) fn read(name: &str) -> Option<String> {
-    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -1,6 +1,10 @@
 //! What works without a server.
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
+use std::{
+    fs,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    process::Stdio,
+};
 
 use crate::harness::{hearth, run};
 
@@ -20,6 +24,14 @@ fn a_wrong_call_ends_with_2() {
     for args in [&["nope"][..], &["serve", "--port", "1"], &["d1"], &["d1", "execute", "db"], &["token", "create", "--name", "x"]] {
         assert_eq!(run(hearth(dir.path(), args)).code, Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn a_variable_that_is_not_utf_8_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = hearth(dir.path(), &["d1", "list"]);
+    command.env("HEARTH_DATA", std::ffi::OsStr::from_bytes(b"d\xff"));
+    run(command).fails(2, &["error: the environment variable HEARTH_DATA is not UTF-8"]);
 }
 
 #[test]
