@@ -35,7 +35,7 @@ fn pending_migrations_are_listed_applied_once_and_in_order() {
     site.write("migrations/0010_c.sql", "ALTER TABLE b ADD COLUMN y;");
     site.write(
         "migrations/0003_b.sql",
-        "CREATE TABLE b(x);\r\ncreate trigger t after insert on a begin\r\n  insert into b values (new.x);\r\nend",
+        "CREATE TABLE b(x);\r\ncreate trigger t after insert on a begin\r\n  insert into b(x) values (new.x);\r\nend",
     );
     let pending = ["0001_a.sql", "0002_only_words.sql", "0003_b.sql", "0010_c.sql"];
     assert_eq!(site.run(&["d1", "migrations", "list", "shop"]).ok(), format!("migration\n{}\n", pending.join("\n")));
