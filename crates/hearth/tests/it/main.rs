@@ -1,0 +1,12 @@
+//! The real binary, run as a user runs it: its exit codes, both outputs, files and signals.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod d1;
+mod demo;
+mod harness;
+mod keys;
+mod migrations;
+mod offline;
+mod serve;
+mod tokens;
