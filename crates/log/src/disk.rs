@@ -12,6 +12,7 @@ use std::{
 };
 
 /// A file that is read and written by position. All calls block.
+#[expect(clippy::len_without_is_empty, reason = "nobody asks whether a file of the log is empty")]
 pub trait DiskFile: Send + Sync {
     /// Fills `buffer` from `offset`; a short file is `UnexpectedEof`.
     ///
@@ -172,11 +173,17 @@ impl Disk for LocalDisk {
     }
 
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        std::fs::create_dir_all(dir)?;
-        if let Some(parent) = dir.parent() {
-            self.sync_dir(parent)?;
+        if dir.is_dir() {
+            return Ok(());
         }
-        Ok(())
+        // Each level's name is made durable, not only the last one's.
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.create_dir(parent)?;
+        match std::fs::create_dir(dir) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        self.sync_dir(parent)
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
