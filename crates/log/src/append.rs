@@ -19,7 +19,7 @@ use crate::{
     position::{Epochs, Fate},
     record::{self, Draft, Header},
     recover,
-    segment::{Head, SEGMENT_BYTES, Segment},
+    segment::{GROWTH_BYTES, Head, Segment},
 };
 
 /// What [`Log::open`] needs.
@@ -119,7 +119,7 @@ impl Log {
         let log_id = u64::from_le_bytes(id);
         let base = recovered.end_lsn;
         let head = Head { sequence: recovered.next_sequence, base_lsn: base, log_id };
-        let segment = Segment::create(config.disk.as_ref(), &dir, head, config.clock.now(), SEGMENT_BYTES)
+        let segment = Segment::create(config.disk.as_ref(), &dir, head, config.clock.now(), GROWTH_BYTES)
             .map_err(|failure| failed(failure.error))?;
         // All that the old segments held is in the database files, synced.
         for path in &recovered.segments {
@@ -198,8 +198,10 @@ impl Log {
         let end = state.segment.offset(state.next_lsn()) + state.reserved + bytes;
         if end > state.segment.allocated {
             let file = Arc::clone(&state.segment.file);
-            file.allocate(end).map_err(|error| Error::io("the log", error))?;
-            state.segment.allocated = end;
+            // More than is needed, so that the next commits find room; if that fails, just what is needed.
+            let more = end.next_multiple_of(GROWTH_BYTES);
+            let allocated = file.allocate(more).map(|()| more).or_else(|_| file.allocate(end).map(|()| end));
+            state.segment.allocated = allocated.map_err(|error| Error::io("the log", error))?;
         }
         state.reserved += bytes;
         Ok(bytes)
@@ -355,15 +357,19 @@ impl Log {
         let path = layout::database_path(&self.config.root, id);
         let dir = path.parent().expect("a database stands in a folder");
         let disk = &self.config.disk;
+        // A file that stands under its own name is whole, whenever a crash came.
+        let draft = path.with_extension("new");
         let make = || {
             disk.create_dir(dir)?;
-            let file = disk.open(&path, true)?;
+            let file = disk.open(&draft, true)?;
             file.write_all_at(&sqlite::empty_database(), 0)?;
+            file.set_len(sqlite::PAGE_BYTES as u64)?;
             file.sync()?;
+            disk.rename(&draft, &path)?;
             disk.sync_dir(dir)
         };
         make().map_err(|error| {
-            let _ = disk.remove(&path);
+            let _ = disk.remove(&draft);
             Error::io("the new database's file", error)
         })
     }
@@ -377,8 +383,14 @@ impl Log {
         self.stop();
     }
 
+    /// Ends the log without closing the databases: what a process does that has to stop at once.
+    /// What is appended is still written if the disk works.
+    pub fn halt(&self) {
+        self.stop();
+    }
+
     /// Ends the log's threads. What is appended is still written.
-    pub(crate) fn stop(&self) {
+    fn stop(&self) {
         self.lock().stopping = true;
         self.work.notify_all();
         self.moved.notify_all();

@@ -7,7 +7,7 @@ use base::DatabaseId;
 use crate::{
     append::{Log, State, lost},
     position::Fate,
-    segment::{self, CreateError, Head, SEGMENT_BYTES, Segment},
+    segment::{self, CreateError, GROWTH_BYTES, Head, SEGMENT_BYTES, Segment},
 };
 
 /// One batch on its way to the disk.
@@ -77,7 +77,7 @@ fn next(log: &Log, spare: Vec<u8>) -> Option<Batch> {
 /// Begins a new segment at the buffer's position.
 fn roll(log: &Log, state: &mut State) -> Result<(), CreateError> {
     let config = &log.config;
-    let room = (segment::HEADER_BYTES + state.buffer.len() as u64 + Log::reserved(state)).max(SEGMENT_BYTES);
+    let room = (segment::HEADER_BYTES + state.buffer.len() as u64 + Log::reserved(state)).next_multiple_of(GROWTH_BYTES);
     let head = Head { sequence: state.next_sequence, base_lsn: state.buffer_lsn, log_id: state.log_id };
     state.next_sequence += 1;
     let segment = Segment::create(config.disk.as_ref(), &log.dir, head, config.clock.now(), room)?;

@@ -226,9 +226,15 @@ impl<'a> Reader<'a> {
     /// A record past `offset` that was written when `lsn` was already durable, if there is one: then
     /// the damage at `offset` is no torn tail.
     fn durable_past(&mut self, offset: u64, lsn: u64) -> Result<Option<u64>> {
+        const BLOCK: usize = 4096;
         let mut at = offset + 8;
         while at + (HEADER_BYTES as u64) <= self.source.len {
             let (base, log_id) = (self.source.base, self.source.log_id);
+            // Room that was never written is passed over in blocks.
+            if at.is_multiple_of(BLOCK as u64) && self.at(at, BLOCK)?.get(..BLOCK).is_some_and(|block| block == [0; BLOCK]) {
+                at += BLOCK as u64;
+                continue;
+            }
             if record::claimed_len(self.at(at, HEADER_BYTES)?).is_some()
                 && let Some(header) = self.record(at)?
                 && header.log_id == log_id

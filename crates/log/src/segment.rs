@@ -15,6 +15,10 @@ pub(crate) const HEADER_BYTES: u64 = 64;
 /// A segment is followed by a new one once it is longer than this. One commit may make it longer.
 pub(crate) const SEGMENT_BYTES: u64 = 64 << 20;
 
+/// Room that a new segment begins with, and by which it grows: recovery looks through what is not
+/// written, so it is not made in one piece.
+pub(crate) const GROWTH_BYTES: u64 = 4 << 20;
+
 const MAGIC: &[u8; 8] = b"HEARTHLG";
 const VERSION: u32 = 1;
 

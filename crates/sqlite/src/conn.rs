@@ -370,6 +370,18 @@ impl Conn {
         self.shared.committed_frames.take()
     }
 
+    /// The first line of `PRAGMA integrity_check`: `ok`, or what is wrong.
+    ///
+    /// # Errors
+    /// SQLite's, if the file cannot be read.
+    pub fn check_integrity(&mut self) -> Result<String> {
+        let rows = self.query_internal("PRAGMA integrity_check(1)", &[])?;
+        match rows.first().and_then(|row| row.first()) {
+            Some(crate::Value::Text(line)) => Ok(line.clone()),
+            _ => Err(Error::internal("the integrity check gave no line")),
+        }
+    }
+
     /// Moves all frames into the database file, syncs it and empties the WAL.
     ///
     /// Only to be called when every frame is durable elsewhere. Returns whether it came to its end;
