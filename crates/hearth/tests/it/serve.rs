@@ -184,3 +184,16 @@ fn a_profile_of_the_config_file_limits_the_databases() {
     run(hearth(dir.path(), &["d1", "create", "a", "--data", "data"])).ok();
     run(hearth(dir.path(), &["d1", "create", "b", "--data", "data"])).fails(1, &["[code: 7406]"]);
 }
+
+#[test]
+fn log_lines_can_be_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--listen", "127.0.0.1:0", "--log-format", "json"];
+    let server = Server::start(hearth(dir.path(), &serve));
+    run(hearth(dir.path(), &["d1", "list", "--data", "data"])).ok();
+    server.signal(Signal::TERM);
+    let (_, stderr) = server.wait();
+    let line = stderr.lines().find(|line| line.starts_with('{')).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["level"], &line["fields"]["status"]), (&"INFO".into(), &200.into()), "{line}");
+}
