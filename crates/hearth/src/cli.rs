@@ -11,7 +11,7 @@ use crate::{commands, failure::Failure, printer::Printer};
 #[command(name = "hearth", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print results as JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
     #[command(subcommand)]
     command: Command,

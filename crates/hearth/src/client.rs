@@ -88,6 +88,15 @@ impl Client {
         self.result(self.agent.delete(&url).header("authorization", self.bearer()).call())
     }
 
+    /// Whether `GET` of `path` is answered with 404.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub(crate) fn is_missing(&self, path: &str) -> Result<bool, Failure> {
+        let got = self.agent.get(self.account_url(path)).header("authorization", self.bearer()).call();
+        got.map(|response| response.status() == 404).map_err(|error| self.unreachable(&error))
+    }
+
     /// All pages of a list.
     ///
     /// # Errors

@@ -16,10 +16,10 @@ use crate::{
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TargetFlags {
     /// The server [env: HEARTH_URL] [default: the server that runs on the data folder, else http://127.0.0.1:8787]
-    #[arg(long, global = true, value_name = "URL")]
+    #[arg(long, global = true, help_heading = "Server", value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Data folder whose server and owner's key are used [env: HEARTH_DATA] [default: hearth-data]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = "Server", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 }
 

@@ -11,7 +11,7 @@ fn databases_are_made_listed_shown_and_deleted() {
     let site = Site::start();
     let made = site.run(&["d1", "create", "shop", "--location", "weur", "--json"]).json();
     assert_eq!((made["name"].as_str(), made["uuid"].as_str().map(str::len)), (Some("shop"), Some(36)));
-    site.run(&["d1", "create", "shop"]).fails(1, &["error: A database with that name already exists [code: 7502]"]);
+    site.run(&["d1", "create", "shop"]).fails(1, &["a database with the name `shop` exists already [code: 7502]"]);
     site.run(&["d1", "create", "-shop"]).fails(2, &[]);
     site.run(&["d1", "create", "no spaces"]).fails(1, &["error: "]);
 

@@ -146,11 +146,30 @@ fn doctor_names_the_running_server_and_finds_a_stopped_folder_whole() {
     site.run(&["d1", "execute", "shop", "--command", "CREATE TABLE t(a)"]).ok();
     let running = site.run(&["doctor"]).ok();
     assert!(running.contains(&format!("process {} runs on this folder at {}", site.server.child.id(), site.server.url)), "{running}");
+    assert!(running.contains("ok\tcatalogue\t1 databases"), "{running}");
     let Site { dir, server } = site;
     server.signal(Signal::TERM);
     assert_eq!(server.wait().0.code(), Some(0));
     let stopped = run(hearth(dir.path(), &["doctor", "--data", "data"])).ok();
     assert!(stopped.contains("ok\tserver\tnone runs on this folder"), "{stopped}");
+}
+
+#[test]
+fn doctor_compares_the_catalogue_with_the_files() {
+    let site = Site::start();
+    let uuid = site.run(&["d1", "create", "shop", "--json"]).json()["uuid"].as_str().unwrap().to_owned();
+    site.run(&["d1", "create", "kept"]).ok();
+    let databases = site.data().join("databases");
+    let orphan = "00000000-0000-4000-8000-000000000001";
+    std::fs::create_dir_all(databases.join("00")).unwrap();
+    std::fs::write(databases.join("00").join(format!("{orphan}.db")), "").unwrap();
+    let output = site.run(&["doctor"]).ok();
+    assert!(output.contains(&format!("note\tcatalogue\tno database has the file of {orphan}")), "{output}");
+    std::fs::remove_file(databases.join(&uuid[..2]).join(format!("{uuid}.db"))).unwrap();
+    let output = site.run(&["doctor"]);
+    assert_eq!(output.code, Some(1));
+    let missing: Vec<_> = output.stdout.lines().filter(|line| line.contains("is missing")).collect();
+    assert!(missing.len() == 1 && missing[0].contains(&uuid), "{output:?}");
 }
 
 #[test]
@@ -164,4 +183,17 @@ fn a_profile_of_the_config_file_limits_the_databases() {
     let _server = Server::start(hearth(dir.path(), &["serve", "--config", "h.toml"]));
     run(hearth(dir.path(), &["d1", "create", "a", "--data", "data"])).ok();
     run(hearth(dir.path(), &["d1", "create", "b", "--data", "data"])).fails(1, &["[code: 7406]"]);
+}
+
+#[test]
+fn log_lines_can_be_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", "data", "--listen", "127.0.0.1:0", "--log-format", "json"];
+    let server = Server::start(hearth(dir.path(), &serve));
+    run(hearth(dir.path(), &["d1", "list", "--data", "data"])).ok();
+    server.signal(Signal::TERM);
+    let (_, stderr) = server.wait();
+    let line = stderr.lines().find(|line| line.starts_with('{')).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["level"], &line["fields"]["status"]), (&"INFO".into(), &200.into()), "{line}");
 }

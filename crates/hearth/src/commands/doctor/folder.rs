@@ -60,25 +60,24 @@ pub(super) fn check_folder(data: &Path, report: &mut Report) -> bool {
 }
 
 /// Reports whether a server runs; returns it.
-pub(super) fn check_lock(data: &Path, holder: io::Result<Option<Holder>>, report: &mut Report) -> bool {
+pub(super) fn check_lock(data: &Path, holder: io::Result<Option<Holder>>, report: &mut Report) -> Option<Holder> {
     match holder {
-        Ok(Some(Holder { pid, url })) => {
-            let pid = pid.map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"));
-            let found =
-                format!("{pid} runs on this folder at {}; its database files were not judged", url.as_deref().unwrap_or("no address yet"));
-            report.add(Severity::Note, "server", found, "");
-            true
+        Ok(Some(holder)) => {
+            let pid = holder.pid.map_or_else(|| "an unknown process".to_owned(), |pid| format!("process {pid}"));
+            let at = holder.url.as_deref().unwrap_or("no address yet");
+            report.add(Severity::Note, "server", format!("{pid} runs on this folder at {at}; its database files were not judged"), "");
+            Some(holder)
         }
         Ok(None) => {
             report.add(Severity::Ok, "server", "none runs on this folder", "");
-            false
+            None
         }
         Err(error) => {
             let lock = data.join(crate::lock::LOCK_FILE);
             let remedy = format!("chmod 600 {}", Shell::Sh.quote(&lock.to_string_lossy()));
             report.add(Severity::Error, "server", format!("the lock {} cannot be read: {error}", lock.display()), remedy);
             // Files may be in motion, so they are not judged.
-            true
+            Some(Holder { pid: None, url: None })
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `hearth doctor`: looks at a data folder without changing it, and says what is wrong and how to mend it.
 
+mod catalogue;
 mod files;
 mod folder;
 
@@ -97,7 +98,8 @@ fn examine(data: &Path) -> Report {
     let running = folder::check_lock(data, lock::holder(data), &mut report);
     folder::check_key(data, variables::read(variables::HEARTH_KEY).is_some(), &mut report);
     folder::check_space(data, &mut report);
-    files::check(data, running, &mut report);
+    files::check(data, running.is_some(), &mut report);
+    catalogue::check(data, running.as_ref(), &mut report);
     report
 }
 
@@ -181,6 +183,18 @@ mod tests {
         }
         fs::write(data.join(owner_key::KEY_FILE_UNFINISHED), "").unwrap();
         assert_eq!(bad(&data), [(Severity::Warning, "leftover")]);
+    }
+
+    #[test]
+    fn databases_without_their_catalogue_are_an_error() {
+        let (_dir, data) = healthy();
+        let folder = data.join("databases/6f");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("6f1a2f5e-27e0-4a35-9d7a-1e0d0f5ac3b1.db"), database(1)).unwrap();
+        assert_eq!(bad(&data), [(Severity::Error, "catalogue")]);
+        fs::create_dir(data.join("system")).unwrap();
+        fs::write(data.join("system/system.db"), database(1)).unwrap();
+        assert_eq!(bad(&data), []);
     }
 
     #[test]

@@ -44,7 +44,9 @@ pub(super) fn run(args: &Args, places: &Places, client: &Client, printer: &Print
     let files = folder::names(&places.migrations_dir)?;
     let applied = Ledger::new(client, &args.database, &places.migrations_table)?.names()?;
     let report = compare(&files, &applied);
-    printer.result(&report, &table(&report))?;
+    if printer.is_json() || !report.is_clean() {
+        printer.result(&report, &table(&report))?;
+    }
     printer.note(&format!(
         "{} files, {} rows in the ledger, latest {}",
         report.files,

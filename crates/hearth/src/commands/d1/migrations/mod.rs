@@ -29,10 +29,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 struct Places {
     /// Folder of the migration files
-    #[arg(long, global = true, value_name = "DIR", default_value = "migrations")]
+    #[arg(long, global = true, help_heading = "Migrations", value_name = "DIR", default_value = "migrations")]
     migrations_dir: PathBuf,
     /// Table that records what was applied
-    #[arg(long, global = true, value_name = "NAME", default_value = "d1_migrations")]
+    #[arg(long, global = true, help_heading = "Migrations", value_name = "NAME", default_value = "d1_migrations")]
     migrations_table: String,
 }
 
