@@ -98,11 +98,17 @@ async fn without_an_owner_key_no_empty_credential_is_the_owners() {
 #[tokio::test]
 async fn a_refusal_has_cloudflares_codes() {
     let hearth = Hearth::start().await;
-    let missing = hearth.call_as(None, "GET", "/client/v4/user", "").await;
+    let list = format!("{ACCOUNT}/d1/database");
+    let missing = hearth.call_as(None, "GET", &list, "").await;
     assert_eq!((missing.status, missing.error().0), (401, 10000));
-    let unknown = hearth.call_as(Some("nope"), "GET", "/client/v4/user", "").await;
+    let unknown = hearth.call_as(Some("nope"), "GET", &list, "").await;
     assert_eq!((unknown.status, unknown.error().0), (401, 10000));
     assert!(!unknown.text().contains("nope"), "an answer shows the credential");
+    // wrangler calls these after a 10000; with a 10000 of their own they would be called for ever.
+    for (path, code) in [("/user/tokens/verify", 1000), ("/user", 9109), ("/accounts", 9109), ("/memberships", 9109)] {
+        let reply = hearth.call_as(Some("nope"), "GET", &format!("/client/v4{path}"), "").await;
+        assert_eq!((reply.status, reply.error().0), (401, code), "{path}");
+    }
     let token = hearth.token(&["d1:*:read"]).await;
     let scope = hearth.call_as(Some(&token), "GET", "/client/v4/user", "").await;
     assert_eq!((scope.status, scope.error().0), (403, 9109));
