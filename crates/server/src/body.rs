@@ -13,10 +13,12 @@ use tokio::{
 
 use crate::App;
 
-/// How much of an unwanted body is read before the refusal is sent, and for how long. A client that is
-/// still sending when its connection is closed would see the close and not the reason.
+/// How much of an unwanted body is read before the refusal is sent. A client that is still sending when
+/// its connection is closed would see the close and not the reason.
 const DRAIN_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// How long that may take in all, and how long it may stand still.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_IDLE: Duration = Duration::from_millis(500);
 
 /// A body in memory, with its share of what the server may hold.
 #[derive(Default)]
@@ -79,7 +81,7 @@ pub(crate) async fn drain(headers: &HeaderMap, body: &mut Body) {
     }
     let mut left = DRAIN_BYTES_MAX;
     let _ = timeout(DRAIN_TIME, async {
-        while let Ok(Some(bytes)) = next(body).await {
+        while let Ok(Ok(Some(bytes))) = timeout(DRAIN_IDLE, next(body)).await {
             left = left.saturating_sub(bytes.len());
             if left == 0 {
                 break;

@@ -81,6 +81,13 @@ async fn a_link_that_was_never_given_is_refused() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_a_large_file_to_a_dead_link_sees_why_it_is_refused() {
+    let hearth = Hearth::start().await;
+    let reply = hearth.call_as(None, "PUT", "/uploads/nothing", vec![b'-'; 20_000_000]).await;
+    assert_eq!((reply.status, reply.error().0), (404, 7491));
+}
+
+#[tokio::test]
 async fn a_half_sent_upload_is_dropped_and_its_link_stays_good() {
     let hearth = Hearth::start_with(|config| config.idle_timeout = Duration::from_millis(300)).await;
     hearth.database("shop").await;
