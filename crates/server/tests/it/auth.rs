@@ -145,3 +145,18 @@ async fn a_token_sees_and_reaches_only_its_own_database() {
     assert_eq!(hearth.sql("orders", "SELECT COUNT(*) n FROM t").await.json()["result"][0]["results"][0]["n"], 0);
     assert_eq!(call("DELETE", format!("{ACCOUNT}/d1/database/orders"), "").await.status, 403);
 }
+
+#[tokio::test]
+async fn a_token_for_one_name_creates_that_database_and_no_other() {
+    let hearth = Hearth::start().await;
+    let token = hearth.token(&["d1:orders:create"]).await;
+    let create = async |name: &str| {
+        let body = format!(r#"{{"name":"{name}"}}"#);
+        hearth.call_as(Some(&token), "POST", &format!("{ACCOUNT}/d1/database"), body).await
+    };
+    assert_eq!(create("other").await.status, 403);
+    let made = create("orders").await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    // It may not read what it made, so the figures that take a read are left out.
+    assert_eq!(made.json()["result"].get("file_size"), None);
+}

@@ -78,7 +78,7 @@ async fn a_half_sent_body_is_dropped_after_the_idle_limit_and_changes_nothing() 
     let mut wire = hearth.connect().await;
     wire.send(&whole[..whole.len() - 1]).await;
     let reply = wire.reply().await.unwrap();
-    assert_eq!(reply.error(), (7400, "the body stopped coming (got 14 bytes and then nothing in time); nothing was done".to_owned()));
+    assert_eq!(reply.error(), (7400, "the body did not come in time (got 14 bytes of it); nothing was done".to_owned()));
     assert!(wire.is_closed().await);
     assert!(names(&hearth).await.is_empty());
 }
