@@ -76,7 +76,12 @@ pub fn success_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 
 /// A failure.
 pub fn failure(error: &Error, empty: Empty) -> Vec<u8> {
-    let errors = vec![ErrorBody::from(error)];
+    failure_of(ErrorBody::from(error), empty)
+}
+
+/// A failure whose error is already in its outside form.
+pub fn failure_of(error: ErrorBody, empty: Empty) -> Vec<u8> {
+    let errors = vec![error];
     match empty {
         Empty::Null => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: (), result_info: None }),
         Empty::List => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: [(); 0], result_info: None }),

@@ -11,6 +11,12 @@
 use base::{Code, Error};
 use serde::{Deserialize, Serialize};
 
+/// Code of a bad credential on `/user/tokens/verify`.
+pub const INVALID_API_TOKEN: u32 = 1000;
+/// Code of a bad credential on the other routes that tell who asks. wrangler runs `whoami` after a
+/// 10000, and `whoami` calls these: with 10000 here too, one mistyped key would end in two stack traces.
+pub const INVALID_ACCESS_TOKEN: u32 = 9109;
+
 /// How an error looks outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

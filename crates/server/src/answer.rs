@@ -1,6 +1,9 @@
 //! From a handler's outcome to a response: status, headers, and the error's form on each face.
 
-use api::envelope::{self, Empty};
+use api::{
+    envelope::{self, Empty},
+    error::ErrorBody,
+};
 use axum::{
     body::Body,
     http::{
@@ -8,7 +11,7 @@ use axum::{
         header::{CACHE_CONTROL, CONTENT_TYPE},
     },
 };
-use base::{Error, Result};
+use base::{Error, Kind, Result};
 
 /// The date of the contract that these answers follow.
 const API_VERSION: HeaderValue = HeaderValue::from_static("2026-08-01");
@@ -18,6 +21,8 @@ const API_VERSION: HeaderValue = HeaderValue::from_static("2026-08-01");
 pub(crate) enum Face {
     /// Clients of the REST API: the v4 envelope, with this result on failure.
     Rest(Empty),
+    /// The same, on routes that tell who asks; a bad credential has this code there.
+    Identity(u32),
     /// The module behind a Worker's binding. It parses a body as JSON only under this exact content type.
     Binding,
 }
@@ -25,7 +30,7 @@ pub(crate) enum Face {
 impl Face {
     fn content_type(self) -> HeaderValue {
         match self {
-            Self::Rest(_) => HeaderValue::from_static("application/json; charset=UTF-8"),
+            Self::Rest(_) | Self::Identity(_) => HeaderValue::from_static("application/json; charset=UTF-8"),
             Self::Binding => HeaderValue::from_static("application/json"),
         }
     }
@@ -57,6 +62,10 @@ impl Answer {
     pub(crate) fn error(error: Error, face: Face) -> Self {
         let body = match face {
             Face::Rest(empty) => envelope::failure(&error, empty),
+            Face::Identity(code) if error.kind() == Kind::Unauthenticated => {
+                envelope::failure_of(ErrorBody { code, ..ErrorBody::from(&error) }, Empty::Null)
+            }
+            Face::Identity(_) => envelope::failure(&error, Empty::Null),
             Face::Binding => api::binding::failure(&error, false),
         };
         Self::failed(error, body)

@@ -8,15 +8,17 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout, timeout_at},
+    time::timeout,
 };
 
 use crate::App;
 
-/// How much of an unwanted body is read before the refusal is sent, and for how long. A client that is
-/// still sending when its connection is closed would see the close and not the reason.
+/// How much of an unwanted body is read before the refusal is sent. A client that is still sending when
+/// its connection is closed would see the close and not the reason.
 const DRAIN_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// How long that may take in all, and how long it may stand still.
 const DRAIN_TIME: Duration = Duration::from_secs(5);
+const DRAIN_IDLE: Duration = Duration::from_millis(500);
 
 /// A body in memory, with its share of what the server may hold.
 #[derive(Default)]
@@ -37,21 +39,24 @@ pub(crate) async fn read(app: &App, headers: &HeaderMap, body: &mut Body, bytes_
     if let Some(n) = declared.filter(|n| *n > bytes_max as u64) {
         return Err(too_large(n.to_string()));
     }
-    let deadline = Instant::now() + app.config.body_timeout;
     let mut buffer = BytesMut::new();
     let mut share = Share::new(Arc::clone(&app.body_kib));
     share.cover(usize::try_from(declared.unwrap_or(0)).unwrap_or(usize::MAX))?;
-    loop {
-        let until = deadline.min(Instant::now() + app.config.idle_timeout);
-        let Some(bytes) = timeout_at(until, next(body)).await.map_err(|_| stopped(buffer.len()))?? else {
-            return Ok(Held { bytes: buffer.freeze(), _share: share.permit });
-        };
-        if buffer.len() + bytes.len() > bytes_max {
-            return Err(too_large("more".to_owned()));
+    let all = async {
+        while let Some(bytes) = timeout(app.config.idle_timeout, next(body)).await.map_err(|_| stopped(buffer.len()))?? {
+            if buffer.len() + bytes.len() > bytes_max {
+                return Err(too_large("more".to_owned()));
+            }
+            share.cover(buffer.len() + bytes.len())?;
+            buffer.extend_from_slice(&bytes);
         }
-        share.cover(buffer.len() + bytes.len())?;
-        buffer.extend_from_slice(&bytes);
+        Ok(())
+    };
+    match timeout(app.config.body_timeout, all).await {
+        Ok(outcome) => outcome?,
+        Err(_) => return Err(stopped(buffer.len())),
     }
+    Ok(Held { bytes: buffer.freeze(), _share: share.permit })
 }
 
 /// The next bytes of a body; `None` at its end.
@@ -79,7 +84,7 @@ pub(crate) async fn drain(headers: &HeaderMap, body: &mut Body) {
     }
     let mut left = DRAIN_BYTES_MAX;
     let _ = timeout(DRAIN_TIME, async {
-        while let Ok(Some(bytes)) = next(body).await {
+        while let Ok(Ok(Some(bytes))) = timeout(DRAIN_IDLE, next(body)).await {
             left = left.saturating_sub(bytes.len());
             if left == 0 {
                 break;
@@ -89,9 +94,9 @@ pub(crate) async fn drain(headers: &HeaderMap, body: &mut Body) {
     .await;
 }
 
-/// The error of a body that stands still.
+/// The error of a body that stands still or drips.
 pub(crate) fn stopped(n_bytes: usize) -> Error {
-    Error::new(Code::BadRequest, format!("the body stopped coming (got {n_bytes} bytes and then nothing in time); nothing was done"))
+    Error::new(Code::BadRequest, format!("the body did not come in time (got {n_bytes} bytes of it); nothing was done"))
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

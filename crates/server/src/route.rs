@@ -6,7 +6,10 @@
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use api::envelope::Empty;
+use api::{
+    envelope::Empty,
+    error::{INVALID_ACCESS_TOKEN, INVALID_API_TOKEN},
+};
 use axum::{
     Router,
     body::{Body, HttpBody},
@@ -58,6 +61,11 @@ const fn rest(method: Method, path: &'static str, guard: Guard, takes: Takes, ha
     Route { method, path, guard, takes, face: Face::Rest(Empty::Null), handler }
 }
 
+/// A row that tells who asks.
+const fn identity(path: &'static str, guard: Guard, code: u32, handler: fn(Call) -> Outcome) -> Route {
+    Route { method: Method::GET, path, guard, takes: Takes::Nothing, face: Face::Identity(code), handler }
+}
+
 /// A row whose failures have an empty list for a result.
 const fn rest_list(path: &'static str, guard: Guard, handler: fn(Call) -> Outcome) -> Route {
     Route { method: Method::POST, path, guard, takes: Takes::Sql, face: Face::Rest(Empty::List), handler }
@@ -73,15 +81,15 @@ const TOKENS_READ: Guard = Guard::Needs(Service::Tokens, Access::Read);
 pub(crate) const ROUTES: &[Route] = &[
     rest(Method::GET, "/health", Guard::Open, Takes::Nothing, |c| Box::pin(health::get(c))),
 
-    rest(Method::GET, "/client/v4/user", ACCOUNT_READ, Takes::Nothing, |c| Box::pin(identity::user(c))),
+    identity("/client/v4/user", ACCOUNT_READ, INVALID_ACCESS_TOKEN, |c| Box::pin(identity::user(c))),
     rest(Method::GET, "/client/v4/user/tokens", TOKENS_READ, Takes::Nothing, |c| Box::pin(tokens::list(c))),
-    rest(Method::GET, "/client/v4/user/tokens/verify", Guard::Known, Takes::Nothing, |c| Box::pin(identity::verify(c))),
-    rest(Method::GET, "/client/v4/memberships", ACCOUNT_READ, Takes::Nothing, |c| Box::pin(identity::memberships(c))),
-    rest(Method::GET, "/client/v4/accounts", ACCOUNT_READ, Takes::Nothing, |c| Box::pin(identity::accounts(c))),
-    rest(Method::GET, "/client/v4/accounts/{account}", ACCOUNT_READ, Takes::Nothing, |c| Box::pin(identity::account(c))),
+    identity("/client/v4/user/tokens/verify", Guard::Known, INVALID_API_TOKEN, |c| Box::pin(identity::verify(c))),
+    identity("/client/v4/memberships", ACCOUNT_READ, INVALID_ACCESS_TOKEN, |c| Box::pin(identity::memberships(c))),
+    identity("/client/v4/accounts", ACCOUNT_READ, INVALID_ACCESS_TOKEN, |c| Box::pin(identity::accounts(c))),
+    identity("/client/v4/accounts/{account}", ACCOUNT_READ, INVALID_ACCESS_TOKEN, |c| Box::pin(identity::account(c))),
     rest(Method::GET, "/client/v4/accounts/{account}/tokens", TOKENS_READ, Takes::Nothing, |c| Box::pin(tokens::list(c))),
     rest(Method::POST, "/client/v4/accounts/{account}/tokens", Guard::Needs(Service::Tokens, Access::Create), Takes::Json, |c| Box::pin(tokens::create(c))),
-    rest(Method::GET, "/client/v4/accounts/{account}/tokens/verify", Guard::Known, Takes::Nothing, |c| Box::pin(identity::verify(c))),
+    identity("/client/v4/accounts/{account}/tokens/verify", Guard::Known, INVALID_API_TOKEN, |c| Box::pin(identity::verify(c))),
     rest(Method::DELETE, "/client/v4/accounts/{account}/tokens/{token}", Guard::Needs(Service::Tokens, Access::Write), Takes::Nothing, |c| Box::pin(tokens::revoke(c))),
     rest(Method::POST, "/client/v4/graphql", ACCOUNT_READ, Takes::Json, |c| Box::pin(graphql::answer(c))),
 

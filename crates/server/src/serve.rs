@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{App, binding, route, stream::Impatient};
 
-/// Bytes of a request's line and headers.
+/// Bytes of a request's line and headers. hyper looks after it has read, so a few more may pass.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// Connections that are told at once that the server is full.
 const REFUSALS_MAX: usize = 64;
@@ -119,8 +119,11 @@ async fn connection(routers: Arc<Routers>, stream: TcpStream, mut stopped: watch
             connection.await
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection broke");
+    match ended {
+        // hyper's texts name the rule that was broken and quote nothing.
+        Err(error) if error.is_parse() => tracing::info!(%error, "a request was refused, as it is no HTTP"),
+        Err(error) => tracing::debug!(%error, "a connection broke"),
+        Ok(()) => {}
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Sleep, sleep},
+    time::{Sleep, sleep},
 };
 
 /// A stream whose writes fail if none of them gets on for `idle`.
@@ -38,7 +38,7 @@ impl<S> Impatient<S> {
         }
         if !self.is_waiting {
             self.is_waiting = true;
-            self.deadline.as_mut().reset(Instant::now() + self.idle);
+            self.deadline.set(sleep(self.idle));
         }
         ready!(self.deadline.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))

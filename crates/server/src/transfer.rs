@@ -56,20 +56,30 @@ pub(crate) async fn export(call: Call) -> Result<Answer> {
     Ok(Answer::json(envelope::success(convert::export_poll(state, &call.origin))))
 }
 
-/// `PUT /uploads/{link}`: bytes go to the service as they come, so memory does not grow with the file.
-/// wrangler takes the `etag`, without its quotes, for the MD5 of what arrived.
+/// `PUT /uploads/{link}`. wrangler takes the `etag`, without its quotes, for the MD5 of what arrived.
 pub(crate) async fn upload(mut call: Call) -> Result<Answer> {
+    match receive(&mut call).await {
+        Ok(etag) => {
+            let etag = HeaderValue::from_str(&format!("\"{etag}\"")).map_err(|error| Error::internal(format!("etag: {error}")))?;
+            Ok(Answer::json(envelope::success(())).with_header(ETAG, etag))
+        }
+        Err(error) => {
+            body::drain(&call.headers, &mut call.stream).await;
+            Err(error)
+        }
+    }
+}
+
+/// Hands bytes to the service as they come, so that memory does not grow with the file. Returns their MD5.
+async fn receive(call: &mut Call) -> Result<String> {
     let mut upload = call.app.d1.upload_open(&call.ctx, call.capture("link")).await?;
     let mut n_bytes = 0;
-    while let Some(bytes) =
-        timeout(call.app.config.idle_timeout, body::next(&mut call.stream)).await.map_err(|_| body::stopped(n_bytes))??
-    {
+    loop {
+        let next = timeout(call.app.config.idle_timeout, body::next(&mut call.stream)).await;
+        let Some(bytes) = next.map_err(|_| body::stopped(n_bytes))?? else { return upload.finish().await };
         n_bytes += bytes.len();
         upload.write(&bytes).await?;
     }
-    let etag = upload.finish().await?;
-    let etag = HeaderValue::from_str(&format!("\"{etag}\"")).map_err(|error| Error::internal(format!("etag: {error}")))?;
-    Ok(Answer::json(envelope::success(())).with_header(ETAG, etag))
 }
 
 /// `GET /exports/{link}`.

@@ -57,6 +57,10 @@ async fn the_log_names_requests_and_holds_no_secret() {
     hearth.call_as(None, "GET", "/exports/a-private-link", "").await;
     hearth.call_as(None, "GET", "/somewhere/a-private-path?token=a-private-query", "").await;
     hearth.call_with("MF-URL: http://d1/query\r\n", "POST", &format!("/bindings/d1/shop?token={token}"), r#"{"sql":"SELECT 1"}"#).await;
+    let mut wire = hearth.connect().await;
+    wire.send(format!("GET /a-private-path HTTP/1.1\r\nauthorization: Bearer {token}\r\nno colon\r\n\r\n")).await;
+    assert_eq!(wire.reply().await.unwrap().status, 400);
+    assert!(wire.is_closed().await);
 
     let log = kept.0.lock().unwrap().clone();
     for secret in [OWNER, &token, "a-private", "a_private", "a-mistyped"] {
@@ -68,6 +72,7 @@ async fn the_log_names_requests_and_holds_no_secret() {
         "route=\"/exports/{link}\" status=404",
         "route=\"unmatched\" status=404",
         "code=\"Sql\"",
+        "a request was refused, as it is no HTTP",
     ] {
         assert!(log.contains(expected), "the log lacks {expected}:\n{log}");
     }

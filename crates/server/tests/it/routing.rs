@@ -104,9 +104,9 @@ async fn a_target_in_absolute_form_is_the_same_as_in_origin_form() {
 #[tokio::test]
 async fn a_target_without_a_path_is_not_routed() {
     let hearth = Hearth::start().await;
-    for target in ["*", "http://host"] {
-        let reply = hearth.call("OPTIONS", target, "").await;
-        assert_eq!(reply.status, 404, "{target}: {}", reply.text());
+    for (method, target) in [("OPTIONS", "*"), ("GET", "http://host"), ("CONNECT", "host:80")] {
+        let reply = hearth.call(method, target, "").await;
+        assert_eq!(reply.status, 404, "{method} {target}: {}", reply.text());
     }
 }
 

@@ -78,10 +78,10 @@ async fn a_token_cannot_make_a_wider_one() {
 async fn a_malformed_token_is_refused_by_its_member() {
     let hearth = Hearth::start().await;
     for (body, named) in [
-        (json!({"name": "", "scopes": ["d1:*:read"]}), "`name`"),
-        (json!({"name": "a", "scopes": []}), "`scopes`"),
+        (json!({"name": "", "scopes": ["d1:*:read"]}), "a token needs a name of 1 to 100 characters"),
+        (json!({"name": "a", "scopes": []}), "a token needs 1 to 100 scopes"),
         (json!({"name": "a", "scopes": ["all"]}), "not a scope (got `all`"),
-        (json!({"name": "a", "scopes": ["d1:*:read"], "expires_on": "2001-01-01T00:00:00Z"}), "`expires_on` lies in the past"),
+        (json!({"name": "a", "scopes": ["d1:*:read"], "expires_on": "2001-01-01T00:00:00Z"}), "the token's end lies in the past"),
         (json!({"scopes": ["d1:*:read"]}), "missing field `name`"),
     ] {
         let reply = hearth.call("POST", &tokens(), body.to_string()).await;

@@ -71,13 +71,20 @@ async fn a_file_is_imported_and_exported() {
 #[tokio::test]
 async fn a_link_that_was_never_given_is_refused() {
     let hearth = Hearth::start().await;
-    for link in ["x", &"0".repeat(64), "..%2F..%2Fetc%2Fpasswd", "%00"] {
+    for link in ["not-a-link", &"0".repeat(64), "..%2F..%2Fetc%2Fpasswd", "%00"] {
         for (method, kind) in [("PUT", "uploads"), ("GET", "exports")] {
             let reply = hearth.call_as(None, method, &format!("/{kind}/{link}"), "data").await;
             assert_eq!((reply.status, reply.error().0), (404, 7491), "{kind} {link}: {}", reply.text());
             assert!(!reply.text().contains(link));
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_a_large_file_to_a_dead_link_sees_why_it_is_refused() {
+    let hearth = Hearth::start().await;
+    let reply = hearth.call_as(None, "PUT", "/uploads/nothing", vec![b'-'; 20_000_000]).await;
+    assert_eq!((reply.status, reply.error().0), (404, 7491));
 }
 
 #[tokio::test]
