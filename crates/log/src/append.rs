@@ -119,8 +119,8 @@ impl Log {
         let log_id = u64::from_le_bytes(id);
         let base = recovered.end_lsn;
         let head = Head { sequence: recovered.next_sequence, base_lsn: base, log_id };
-        let segment = Segment::create(config.disk.as_ref(), &dir, head, config.clock.now(), GROWTH_BYTES)
-            .map_err(|failure| failed(failure.error))?;
+        let segment =
+            Segment::create(config.disk.as_ref(), &dir, head, config.clock.now(), GROWTH_BYTES).map_err(|failure| failed(failure.error))?;
         // All that the old segments held is in the database files, synced.
         for path in &recovered.segments {
             config.disk.remove(path).map_err(failed)?;

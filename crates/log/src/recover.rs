@@ -104,7 +104,14 @@ fn sources(disk: &dyn Disk, root: &Path, found: &mut Recovered) -> Result<Vec<So
                 sources.push((head.sequence, Source { path, file, base: head.base_lsn, log_id: head.log_id, len }));
             }
             Found::Unused => {}
-            Found::Damaged => return Err(corrupt(&path, 0, "its header is damaged")),
+            Found::Broken => {
+                // A segment is used only after its header was synced, so one that holds a record had
+                // a whole header once.
+                let source = Source { path, file, base: 0, log_id: 0, len };
+                if Reader::new(&source).any_record()? {
+                    return Err(corrupt(&source.path, 0, "its header is damaged"));
+                }
+            }
         }
     }
     sources.sort_by_key(|(sequence, _)| *sequence);
@@ -226,10 +233,21 @@ impl<'a> Reader<'a> {
     /// A record past `offset` that was written when `lsn` was already durable, if there is one: then
     /// the damage at `offset` is no torn tail.
     fn durable_past(&mut self, offset: u64, lsn: u64) -> Result<Option<u64>> {
+        let (base, log_id) = (self.source.base, self.source.log_id);
+        self.find_past(offset, |at, header| {
+            header.log_id == log_id && segment::HEADER_BYTES + header.lsn.wrapping_sub(base) == at && header.durable_lsn > lsn
+        })
+    }
+
+    /// Whether any whole record stands in the file.
+    fn any_record(&mut self) -> Result<bool> {
+        Ok(self.find_past(0, |_, _| true)?.is_some())
+    }
+
+    fn find_past(&mut self, offset: u64, wanted: impl Fn(u64, &record::Header) -> bool) -> Result<Option<u64>> {
         const BLOCK: usize = 4096;
         let mut at = offset + 8;
         while at + (HEADER_BYTES as u64) <= self.source.len {
-            let (base, log_id) = (self.source.base, self.source.log_id);
             // Room that was never written is passed over in blocks.
             if at.is_multiple_of(BLOCK as u64) && self.at(at, BLOCK)?.get(..BLOCK).is_some_and(|block| block == [0; BLOCK]) {
                 at += BLOCK as u64;
@@ -237,9 +255,7 @@ impl<'a> Reader<'a> {
             }
             if record::claimed_len(self.at(at, HEADER_BYTES)?).is_some()
                 && let Some(header) = self.record(at)?
-                && header.log_id == log_id
-                && segment::HEADER_BYTES + header.lsn.wrapping_sub(base) == at
-                && header.durable_lsn > lsn
+                && wanted(at, &header)
             {
                 return Ok(Some(at));
             }

@@ -92,10 +92,10 @@ fn header(head: Head, now: Timestamp) -> [u8; HEADER_BYTES as usize] {
 /// What stands at the beginning of a segment's file.
 pub(crate) enum Found {
     Head(Head),
-    /// Its creation did not come to its end, so it holds nothing.
+    /// Too short or all zeros: its creation did not come to its end, so it holds nothing.
     Unused,
-    /// Bytes that no creation leaves behind.
-    Damaged,
+    /// Half-made or damaged: a record behind it would tell.
+    Broken,
 }
 
 /// Reads a segment's header.
@@ -111,7 +111,7 @@ pub(crate) fn read_header(file: &dyn DiskFile) -> io::Result<Found> {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     let whole = &bytes[..8] == MAGIC && bytes[8..12] == VERSION.to_le_bytes() && xxh3_64(&bytes[..56]) == word(56);
     if !whole {
-        return Ok(Found::Damaged);
+        return Ok(Found::Broken);
     }
     Ok(Found::Head(Head { sequence: word(40), base_lsn: word(24), log_id: word(16) }))
 }
