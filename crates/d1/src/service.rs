@@ -278,6 +278,11 @@ impl D1 {
         Ok(results)
     }
 
+    /// The bookmark of a database's last commit. Bookmarks of one database sort in commit order.
+    pub fn bookmark(&self, id: DatabaseId) -> String {
+        crate::link::position_bookmark(self.database(id).position(), id)
+    }
+
     /// Books what statements cost and how large they left the database.
     pub(crate) fn account<'a>(&self, id: DatabaseId, results: impl Iterator<Item = &'a sqlite::StatementResult> + Clone) {
         if let Some(last) = results.clone().last() {

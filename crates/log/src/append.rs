@@ -65,6 +65,7 @@ pub struct Log {
     /// Wakes appenders and blocking waiters: the durable position moved.
     pub(crate) moved: Condvar,
     pub(crate) databases: Mutex<HashMap<DatabaseId, Arc<DatabaseInner>>>,
+    base_lsn: u64,
     /// Times of the last commits before this start, so that commit times never go back.
     recovered_times: HashMap<DatabaseId, Timestamp>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -152,6 +153,7 @@ impl Log {
             work: Condvar::new(),
             moved: Condvar::new(),
             databases: Mutex::new(HashMap::new()),
+            base_lsn: base,
             recovered_times: recovered.databases.clone(),
             threads: Mutex::new(Vec::new()),
         });
@@ -165,8 +167,21 @@ impl Log {
         Ok((log, recovered))
     }
 
+    /// Reads the log of a folder that no server uses and checks every record; changes nothing.
+    ///
+    /// # Errors
+    /// [`Code::Corrupt`] by file name and byte for damage before the last durable position; [`Code::Io`].
+    pub fn check(disk: &dyn Disk, root: &std::path::Path) -> Result<Recovered> {
+        recover::check(disk, root)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no thread panics while it holds the log's lock")
+    }
+
+    /// Where the log began when it was opened.
+    pub(crate) const fn base_lsn(&self) -> u64 {
+        self.base_lsn
     }
 
     /// The data folder.

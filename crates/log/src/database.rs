@@ -132,7 +132,7 @@ impl Database {
         let _ = tokio::task::spawn_blocking(move || inner.close_file()).await;
     }
 
-    /// The log's position of the last commit, 0 before the first one since the start.
+    /// The log's position of the last commit; before the first one since the start, where the log began then.
     pub fn position(&self) -> u64 {
         self.inner.position.load(Ordering::Relaxed)
     }
@@ -157,7 +157,7 @@ impl Inner {
             slot: Mutex::new(Slot { time: last, ..Slot::default() }),
             last_used: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
-            position: AtomicU64::new(0),
+            position: AtomicU64::new(log.base_lsn()),
         })
     }
 

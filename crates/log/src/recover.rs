@@ -34,6 +34,8 @@ pub struct Recovered {
     pub torn_bytes: u64,
     /// The number of the next segment.
     pub(crate) next_sequence: u64,
+    /// The highest position that a record calls durable.
+    durable_lsn: u64,
     /// Where the log goes on.
     pub(crate) end_lsn: u64,
     /// Segments that are not needed any more.
@@ -69,12 +71,10 @@ pub(crate) fn run(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
     let sources = sources(disk, root, &mut found)?;
     let mut images: HashMap<DatabaseId, Image> = HashMap::new();
     for (at, source) in sources.iter().enumerate() {
-        // After a kill the log's tail may be in the system's cache only. Redo must not put pages
-        // into a database file that the log itself could still lose.
-        source.file.sync().map_err(|error| Error::io(name(&source.path), error))?;
         let bound = sources.get(at + 1).map(|next| next.base);
         found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
     }
+    secure_tail(&sources, &found)?;
     for (id, image) in &images {
         redo(disk, root, *id, image, &sources, &mut found)?;
     }
@@ -135,6 +135,7 @@ fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<Dat
             found.torn_bytes += reader.written_past(offset)?;
             return Ok(lsn);
         };
+        found.durable_lsn = found.durable_lsn.max(header.durable_lsn);
         let image = images.entry(header.database).or_default();
         if header.first || image.open_transaction != header.transaction {
             image.open.clear();
@@ -152,6 +153,47 @@ fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<Dat
         }
     }
     Ok(lsn)
+}
+
+/// Writes what no record calls durable once more, and syncs it.
+///
+/// If a sync failed before this start, the system may have marked pages as clean that never reached
+/// the disk: they are read from its cache, a later sync passes over them, and power loss takes them.
+/// Redo must not put into a database file what the log could still lose.
+fn secure_tail(sources: &[Source], found: &Recovered) -> Result<()> {
+    for (at, source) in sources.iter().enumerate() {
+        let end = sources.get(at + 1).map_or(found.end_lsn, |next| next.base);
+        let mut lsn = found.durable_lsn.max(source.base);
+        if lsn >= end {
+            continue;
+        }
+        let failed = |error: io::Error| Error::io(name(&source.path), error);
+        let mut chunk = vec![0; 1 << 20];
+        while lsn < end {
+            let n = (end - lsn).min(chunk.len() as u64) as usize;
+            let offset = segment::HEADER_BYTES + (lsn - source.base);
+            source.file.read_exact_at(&mut chunk[..n], offset).map_err(failed)?;
+            source.file.write_all_at(&chunk[..n], offset).map_err(failed)?;
+            lsn += n as u64;
+        }
+        source.file.sync().map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Reads the whole log and checks it, without changing anything: what `hearth doctor` asks.
+///
+/// # Errors
+/// [`Code::Corrupt`] by file name, [`Code::Io`].
+pub(crate) fn check(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
+    let mut found = Recovered::default();
+    let sources = sources(disk, root, &mut found)?;
+    let mut images = HashMap::new();
+    for (at, source) in sources.iter().enumerate() {
+        let bound = sources.get(at + 1).map(|next| next.base);
+        found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
+    }
+    Ok(found)
 }
 
 /// Writes a database's logged pages, makes them durable and drops its WAL.

@@ -77,6 +77,7 @@ pub(crate) struct Shared {
 pub struct Conn {
     // Fields drop in order: statements before the connection, the connection before what its callbacks see.
     page_count: OnceCell<RawStatement>,
+    free_count: OnceCell<RawStatement>,
     begin: OnceCell<RawStatement>,
     commit: OnceCell<RawStatement>,
     db: rusqlite::Connection,
@@ -115,6 +116,7 @@ impl Conn {
         });
         let conn = Self {
             page_count: OnceCell::new(),
+            free_count: OnceCell::new(),
             begin: OnceCell::new(),
             commit: OnceCell::new(),
             db,
@@ -236,17 +238,24 @@ impl Conn {
         unsafe { ffi::sqlite3_last_insert_rowid(self.handle()) }
     }
 
-    /// Bytes of the database as the running transaction sees it.
+    /// Bytes of the pages that hold something, as the running transaction sees them. The file may be
+    /// longer: pages that were freed stay in it for later use, and production does not count them.
     ///
     /// # Errors
     /// SQLite's, if the file cannot be read.
     pub fn size(&self) -> Result<u64> {
-        let stmt = self.cached(&self.page_count, "PRAGMA page_count")?;
+        let pages = self.count(&self.page_count, "PRAGMA page_count")?;
+        let free = self.count(&self.free_count, "PRAGMA freelist_count")?;
+        Ok(pages.saturating_sub(free) * PAGE_BYTES as u64)
+    }
+
+    fn count(&self, cell: &OnceCell<RawStatement>, sql: &str) -> Result<u64> {
+        let stmt = self.cached(cell, sql)?;
         let stepped = self.unauthorized(|| stmt.step());
-        let pages = stmt.column_i64(0) as u64;
+        let count = stmt.column_i64(0) as u64;
         stmt.reset();
         stepped.map_err(|rc| error::from_conn(self, rc, Stage::ReadStep))?;
-        Ok(pages * PAGE_BYTES as u64)
+        Ok(count)
     }
 
     fn cached<'a>(&self, cell: &'a OnceCell<RawStatement>, sql: &str) -> Result<&'a RawStatement> {

@@ -31,8 +31,14 @@ pub(crate) enum Stage {
 
 /// Turns the connection's last error into Hearth's.
 pub(crate) fn from_conn(conn: &Conn, rc: i32, stage: Stage) -> Error {
+    from_conn_mapped(conn, rc, stage, Some)
+}
+
+/// As [`from_conn`], for SQL that was rewritten: `map` leads from its offsets to the user's.
+pub(crate) fn from_conn_mapped(conn: &Conn, rc: i32, stage: Stage, map: impl Fn(u32) -> Option<u32>) -> Error {
     let primary = rc & 0xff;
     let (message, offset) = conn.last_message();
+    let offset = offset.and_then(map);
     match primary {
         ffi::SQLITE_INTERRUPT => return interrupted(conn, stage),
         ffi::SQLITE_FULL if rc == FULL_BY_PAGE_LIMIT => return Error::new(Code::Sql, SIZE_MAX),
@@ -107,6 +113,11 @@ const fn name(primary: i32) -> &'static str {
 /// Extended codes that an answer names. Those of I/O and corruption go to the log, not to callers.
 const fn extended_name(rc: i32) -> Option<&'static str> {
     Some(match rc {
+        ffi::SQLITE_ERROR_MISSING_COLLSEQ => "SQLITE_ERROR_MISSING_COLLSEQ",
+        ffi::SQLITE_ERROR_RETRY => "SQLITE_ERROR_RETRY",
+        ffi::SQLITE_ERROR_SNAPSHOT => "SQLITE_ERROR_SNAPSHOT",
+        ffi::SQLITE_LOCKED_VTAB => "SQLITE_LOCKED_VTAB",
+        ffi::SQLITE_ABORT_ROLLBACK => "SQLITE_ABORT_ROLLBACK",
         ffi::SQLITE_CONSTRAINT_CHECK => "SQLITE_CONSTRAINT_CHECK",
         ffi::SQLITE_CONSTRAINT_COMMITHOOK => "SQLITE_CONSTRAINT_COMMITHOOK",
         ffi::SQLITE_CONSTRAINT_DATATYPE => "SQLITE_CONSTRAINT_DATATYPE",

@@ -27,7 +27,8 @@ pub struct Options {
     pub unmetered: bool,
 }
 
-/// Runs `batch` as one transaction and returns the results of each item's statements.
+/// Runs `batch` as one transaction and returns the results of each item's statements. Items that
+/// hold nothing are left out.
 ///
 /// Cost: what SQLite takes; results are collected in memory, up to the profile's `result_bytes_max`.
 ///
@@ -60,7 +61,14 @@ pub fn batch_reserving(
         statements_max: limits.statements_per_request_max,
     };
     let outcome = conn.transaction(reserve, |conn| {
-        batch.items.iter().map(|item| run_item(conn, item, batch.one_statement_per_item, options, &mut budget)).collect()
+        let mut results = Vec::with_capacity(batch.items.len());
+        for item in &batch.items {
+            results.extend(run_item(conn, item, batch.one_statement_per_item, options, &mut budget)?);
+        }
+        if results.is_empty() {
+            return Err(Error::new(Code::Statement, NO_STATEMENTS));
+        }
+        Ok(results)
     });
     conn.set_time_limit(None);
     outcome
@@ -96,7 +104,8 @@ impl Budget {
     }
 }
 
-fn run_item(conn: &mut Conn, item: &Statement, strict: bool, options: &Options, budget: &mut Budget) -> Result<ItemResults> {
+/// Runs one item; `None` if it holds nothing but white space and `--` comments, which production leaves out.
+fn run_item(conn: &mut Conn, item: &Statement, strict: bool, options: &Options, budget: &mut Budget) -> Result<Option<ItemResults>> {
     let Some(text) = SqlText::new(&item.sql) else {
         let at = item.sql.bytes().position(|b| b == 0).unwrap_or_default();
         return Err(Error::new(Code::Sql, format!("unrecognized token: \"\\0\" at offset {at}: SQLITE_ERROR")));
@@ -113,14 +122,16 @@ fn run_item(conn: &mut Conn, item: &Statement, strict: bool, options: &Options, 
         let Some(stmt) = stmt else {
             let at_end = next >= end || lexer::skip_blank(text.bytes(), next) == end;
             if !at_end && !strict {
-                from = next;
+                from = skip_space(text.bytes(), next);
                 continue;
             }
             if !results.is_empty() && !strict {
                 break;
             }
-            let text = if results.is_empty() { nothing_there(&text.bytes()[from..]) } else { NO_STATEMENT };
-            return Err(Error::new(Code::Statement, text));
+            if results.is_empty() && is_nothing(&text.bytes()[from..]) {
+                return Ok(None);
+            }
+            return Err(Error::new(Code::Statement, NO_STATEMENT));
         };
         let last = if strict { blank_tail(&text.bytes()[next..]) } else { is_last(text.bytes(), next) };
         if !last && stmt.parameter_count() > 0 {
@@ -132,19 +143,27 @@ fn run_item(conn: &mut Conn, item: &Statement, strict: bool, options: &Options, 
         if last {
             break;
         }
-        from = next;
+        // Offsets in errors count from here, as in production: space is passed over, comments are not.
+        from = skip_space(text.bytes(), next);
     }
-    Ok(results)
+    Ok(Some(results))
 }
 
-/// White space alone and `--` comments are "no statements"; a block comment or `;` is "no statement".
-fn nothing_there(rest: &[u8]) -> &'static str {
-    let blank = lexer::skip_blank(rest, 0) == rest.len() && !rest.windows(2).any(|pair| pair == b"/*");
-    if blank { NO_STATEMENTS } else { NO_STATEMENT }
+/// White space alone and `--` comments are nothing; a block comment or `;` is a statement that is missing.
+fn is_nothing(rest: &[u8]) -> bool {
+    lexer::skip_blank(rest, 0) == rest.len() && !rest.windows(2).any(|pair| pair == b"/*")
+}
+
+const fn is_space(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
 fn blank_tail(rest: &[u8]) -> bool {
-    rest.iter().all(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c))
+    rest.iter().all(|b| is_space(*b))
+}
+
+fn skip_space(sql: &[u8], from: usize) -> usize {
+    sql[from..].iter().position(|b| !is_space(*b)).map_or(sql.len(), |at| from + at)
 }
 
 /// Whether only blanks and semicolons follow.
@@ -166,27 +185,17 @@ pub(crate) fn prepare(conn: &Conn, text: &SqlText, from: usize) -> Result<(Optio
         Err(rc) => {
             let error = error::from_conn(conn, rc, Stage::Prepare);
             if limit_clause::may_be(&error.message)
-                && let Some((rewritten, next)) = limit_clause::rewrite(conn, text.bytes(), from)?
+                && let Some(rewritten) = limit_clause::rewrite(conn, text.bytes(), from)?
             {
-                let rewritten = SqlText::from_bytes(&rewritten).expect("the rewritten text has the bytes of the first");
-                return match raw::prepare(conn.handle(), &rewritten, 0, false) {
-                    Ok((stmt, _)) => Ok((stmt, next)),
-                    // The error of the rewritten text may point past the user's, so it goes without an offset.
-                    Err(rc) => Err(without_offset(error::from_conn(conn, rc, Stage::Prepare))),
+                let new = SqlText::from_bytes(&rewritten.text).expect("the rewritten text has the bytes of the first");
+                return match raw::prepare(conn.handle(), &new, 0, false) {
+                    Ok((stmt, _)) => Ok((stmt, rewritten.next)),
+                    Err(rc) => Err(error::from_conn_mapped(conn, rc, Stage::Prepare, |offset| rewritten.map(offset, from))),
                 };
             }
             Err(error)
         }
     }
-}
-
-fn without_offset(mut error: Error) -> Error {
-    if let Some((head, tail)) = error.message.split_once(" at offset ")
-        && let Some((_, name)) = tail.split_once(": ")
-    {
-        error.message = format!("{head}: {name}");
-    }
-    error
 }
 
 fn value_bytes(value: &Value) -> u64 {
@@ -237,7 +246,8 @@ pub(crate) fn metered(
     for (i, value) in params.iter().enumerate() {
         stmt.bind(i + 1, value).map_err(|rc| error::from_conn(conn, rc, Stage::WriteStep))?;
     }
-    let before = (conn.total_changes(), conn.last_row_id(), conn.size()?);
+    let size = conn.size()?;
+    let before = (conn.total_changes(), conn.last_row_id(), size);
     let start = conn.monotonic();
     let stage = if readonly { Stage::ReadStep } else { Stage::WriteStep };
     let outcome = loop {
@@ -256,7 +266,7 @@ pub(crate) fn metered(
     stmt.reset();
     conn.limit_values(false);
     outcome?;
-    let after = (conn.total_changes(), conn.last_row_id(), conn.size()?);
+    let after = (conn.total_changes(), conn.last_row_id(), if readonly { size } else { conn.size()? });
     Ok(Meta {
         rows_read,
         rows_written,

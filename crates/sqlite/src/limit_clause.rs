@@ -5,7 +5,7 @@
 //! `DELETE FROM t WHERE c LIMIT 3` becomes `DELETE FROM t WHERE rowid IN (SELECT rowid FROM t WHERE c LIMIT 3)`.
 //! The rows that change are the same; `rows_read` is higher by the second look-up (COMPAT.md).
 
-use base::Result;
+use base::{Code, Error, Result};
 
 use crate::{
     Conn, Value,
@@ -20,36 +20,91 @@ pub(crate) fn may_be(message: &str) -> bool {
             .is_some_and(|start| start.eq_ignore_ascii_case("near \"limit\"") || start.eq_ignore_ascii_case("near \"order\""))
 }
 
-/// Rewrites the statement at `from`: returns its new text and where the next one begins, or `None`
-/// if it is no such statement.
-pub(crate) fn rewrite(conn: &Conn, sql: &[u8], from: usize) -> Result<Option<(Vec<u8>, usize)>> {
+/// A statement in SQLite's own grammar, and where its bytes came from.
+#[derive(Default)]
+pub(crate) struct Rewritten {
+    pub(crate) text: Vec<u8>,
+    /// Where the next statement begins in the user's text.
+    pub(crate) next: usize,
+    /// Runs of the user's bytes: position here, position there, length.
+    runs: Vec<(usize, usize, usize)>,
+    /// The highest number of a variable so far.
+    highest: u32,
+}
+
+impl Rewritten {
+    /// Leads from an offset in the new text to one in the user's, counted from the statement's begin.
+    pub(crate) fn map(&self, offset: u32, from: usize) -> Option<u32> {
+        let offset = offset as usize;
+        let (here, there, _) = self.runs.iter().find(|(here, _, len)| (*here..here + len).contains(&offset))?;
+        u32::try_from(there + (offset - here) - from).ok()
+    }
+
+    fn own(&mut self, text: &str) {
+        self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends the user's bytes from `start` to `end`. Plain `?` are numbered as their places in the
+    /// user's text would, since a later part may stand before an earlier one here.
+    fn user(&mut self, sql: &[u8], (start, end): (usize, usize)) {
+        for token in lexer::tokens(&sql[..end], start) {
+            let bytes = &sql[token.start..token.end];
+            if token.kind == Kind::Variable && bytes == b"?" {
+                self.highest += 1;
+                let number = format!("?{}", self.highest);
+                self.own(&number);
+                continue;
+            }
+            if token.kind == Kind::Variable
+                && let Some(number) = bytes.strip_prefix(b"?").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
+            {
+                self.highest = self.highest.max(number);
+            }
+            self.runs.push((self.text.len(), token.start, bytes.len()));
+            self.text.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Rewrites the statement at `from`; `None` if it is no such statement.
+///
+/// # Errors
+/// SQLite's own text for an `ORDER BY` that has no `LIMIT`.
+pub(crate) fn rewrite(conn: &Conn, sql: &[u8], from: usize) -> Result<Option<Rewritten>> {
     let Some(parts) = Parts::find(sql, from) else { return Ok(None) };
     let Some(key) = row_key(conn, parts.table)? else { return Ok(None) };
-    let word = |range: (usize, usize)| &sql[range.0..range.1];
-    let mut out = Vec::with_capacity((parts.end - from) * 2);
-    let mut variables = Variables::default();
-    variables.append(&mut out, word((from, parts.where_start)));
-    out.extend_from_slice(b" WHERE ");
-    out.extend_from_slice(key.tuple().as_bytes());
-    out.extend_from_slice(b" IN (SELECT ");
-    out.extend_from_slice(key.list().as_bytes());
-    out.extend_from_slice(b" FROM ");
-    out.extend_from_slice(parts.table_text(sql));
-    out.push(b' ');
-    let mut returning = Vec::new();
+    if !parts.has_limit {
+        return Err(Error::new(Code::Sql, format!("ORDER BY without LIMIT on {}: SQLITE_ERROR", parts.verb)));
+    }
+    let mut out = Rewritten { next: parts.next, ..Rewritten::default() };
+    out.user(sql, (from, parts.where_start));
+    out.own(" WHERE ");
+    out.own(&key.tuple());
+    out.own(" IN (SELECT ");
+    out.own(&key.list());
+    out.own(" FROM ");
+    out.user(sql, parts.table_range);
+    out.own(" ");
+    out.user(sql, (parts.where_start, parts.returning_start));
     // RETURNING stands before ORDER BY in this grammar and after the rewritten condition, so its
-    // variables are numbered in the order of the user's text first.
-    variables.append(&mut out, word((parts.where_start, parts.returning_start)));
-    variables.append(&mut returning, word((parts.returning_start, parts.limit_start)));
-    out.push(b' ');
-    variables.append(&mut out, word((parts.limit_start, parts.end)));
-    out.extend_from_slice(b") ");
-    out.extend_from_slice(&returning);
-    Ok(Some((out, parts.next)))
+    // variables take their numbers first and its text comes last.
+    let mut returning = Rewritten { highest: out.highest, ..Rewritten::default() };
+    returning.user(sql, (parts.returning_start, parts.limit_start));
+    out.highest = returning.highest;
+    out.own(" ");
+    out.user(sql, (parts.limit_start, parts.end));
+    out.own(") ");
+    let shift = out.text.len();
+    out.runs.extend(returning.runs.iter().map(|(here, there, len)| (here + shift, *there, *len)));
+    out.text.extend_from_slice(&returning.text);
+    Ok(Some(out))
 }
 
 /// Byte positions of a statement's clauses. Each clause ends where the next begins.
 struct Parts<'a> {
+    /// `DELETE` or `UPDATE`.
+    verb: &'static str,
+    has_limit: bool,
     table: &'a [u8],
     /// The table's name with its schema and alias.
     table_range: (usize, usize),
@@ -63,10 +118,6 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn table_text(&self, sql: &'a [u8]) -> &'a [u8] {
-        &sql[self.table_range.0..self.table_range.1]
-    }
-
     fn find(sql: &'a [u8], from: usize) -> Option<Self> {
         let (words, end, next) = top_level(sql, from);
         let is = |token: &Token, word: &str| token.kind == Kind::Word && sql[token.start..token.end].eq_ignore_ascii_case(word.as_bytes());
@@ -97,6 +148,8 @@ impl<'a> Parts<'a> {
         let where_start = find("WHERE", table_end).filter(|at| *at < returning_start).unwrap_or(returning_start);
         let table = words.get(name)?;
         Some(Self {
+            verb: if is(&words[verb], "DELETE") { "DELETE" } else { "UPDATE" },
+            has_limit: find("LIMIT", table_end).is_some(),
             table: &sql[table.start..table.end],
             table_range: (words.get(first)?.start, words.get(table_end)?.end),
             where_start,
@@ -123,31 +176,6 @@ fn top_level(sql: &[u8], from: usize) -> (Vec<Token>, usize, usize) {
         }
     }
     (words, sql.len(), sql.len())
-}
-
-/// Numbers the plain `?` of a text that is put together anew, as their places in the first text would.
-#[derive(Default)]
-struct Variables {
-    highest: u32,
-}
-
-impl Variables {
-    fn append(&mut self, out: &mut Vec<u8>, text: &[u8]) {
-        for token in lexer::tokens(text, 0) {
-            let bytes = &text[token.start..token.end];
-            if token.kind == Kind::Variable && bytes == b"?" {
-                self.highest += 1;
-                out.extend_from_slice(format!("?{}", self.highest).as_bytes());
-                continue;
-            }
-            if token.kind == Kind::Variable
-                && let Some(number) = bytes.strip_prefix(b"?").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok())
-            {
-                self.highest = self.highest.max(number);
-            }
-            out.extend_from_slice(bytes);
-        }
-    }
 }
 
 /// What names one row of a table.

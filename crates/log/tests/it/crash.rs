@@ -49,3 +49,11 @@ fn the_run_goes_red_without_the_database_files_sync() {
 fn the_run_goes_red_without_the_folders_sync() {
     goes_red(SyncClass::Directory);
 }
+
+#[test]
+fn the_wals_own_syncs_do_not_matter() {
+    // The log is the durability point: a WAL is a cache that recovery drops.
+    let config = Config { dropped: vec![SyncClass::Wal], ..Config::new(4, 200) };
+    let report = crash::run::<Engine>(&config);
+    assert!(report.violations.is_empty(), "{report}");
+}

@@ -65,4 +65,7 @@ fn last_row_id_is_sticky_and_changes_are_counted_with_triggers() {
     let meta = db.last("ALTER TABLE t ADD COLUMN b TEXT").meta;
     assert_eq!((meta.changes, meta.changed_db), (0, false));
     assert!(db.last("CREATE TABLE u(a)").meta.changed_db);
+    let size = db.last("SELECT 1").meta.size_after;
+    let meta = db.last("DROP TABLE u").meta;
+    assert_eq!((meta.changed_db, meta.size_after), (true, size - 4096), "freed pages do not count");
 }

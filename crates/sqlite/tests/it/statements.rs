@@ -110,6 +110,11 @@ fn delete_and_update_take_order_by_and_limit() {
     db.last("CREATE TABLE \"odd limit\"(rowid, \"a'b\"); INSERT INTO \"odd limit\" VALUES(1,2),(1,2)");
     assert_eq!(db.last("DELETE FROM \"odd limit\" LIMIT 1").meta.changes, 1);
     assert_eq!(db.error("DELETE FROM nope LIMIT 1"), "near \"LIMIT\": syntax error at offset 17: SQLITE_ERROR");
+    assert_eq!(db.error("DELETE FROM t ORDER BY a"), "ORDER BY without LIMIT on DELETE: SQLITE_ERROR");
+    assert_eq!(db.error("UPDATE t SET a = 1 ORDER BY a"), "ORDER BY without LIMIT on UPDATE: SQLITE_ERROR");
+    assert_eq!(db.error("DELETE FROM t WHERE nope = 1 LIMIT 1"), "no such column: nope at offset 20: SQLITE_ERROR");
+    let late = "DELETE FROM t ORDER BY a LIMIT 1 RETURNING id, a";
+    assert_eq!(db.error(late), "near \"RETURNING\": syntax error at offset 33: SQLITE_ERROR");
     assert_eq!(db.error("SELECT 1 LIMIT LIMIT"), "near \"LIMIT\": syntax error at offset 15: SQLITE_ERROR");
 }
 
@@ -140,6 +145,28 @@ fn values_come_out_as_they_are_stored() {
     assert_eq!(row.rows[0][4], Value::Text("\u{fffd}A".into()));
     assert_eq!(row.rows[0][5], Value::Blob(vec![0, 255]));
     assert_eq!(row.rows[0][6], Value::Blob(vec![]));
+}
+
+#[test]
+fn offsets_in_a_later_statement_count_from_its_first_word_or_comment() {
+    let mut db = Db::new();
+    for (sql, offset) in [("SELECT 1; bad", 0), ("SELECT 1;  /* x */ bad", 8), ("  bad", 2)] {
+        assert_eq!(db.error(sql), format!("near \"bad\": syntax error at offset {offset}: SQLITE_ERROR"), "{sql}");
+    }
+}
+
+#[test]
+fn items_that_hold_nothing_are_left_out() {
+    let mut db = Db::new();
+    let mut run = |items: &[&str]| {
+        let items = items.iter().map(|sql| Statement { sql: (*sql).into(), params: Vec::new() }).collect();
+        execute::batch(&mut db.conn, &Batch { items, one_statement_per_item: true }, &execute::Options::default())
+            .map(|results| results.len())
+            .map_err(|error| error.message)
+    };
+    assert_eq!(run(&["SELECT 1", "", "-- c", "SELECT 2"]), Ok(2));
+    assert_eq!(run(&["", " "]), Err("No SQL statements detected.".into()));
+    assert_eq!(run(&["SELECT 1", ";"]), Err("SQL code did not contain a statement.".into()));
 }
 
 #[test]
