@@ -194,7 +194,10 @@ impl D1 {
         let id = found.as_ref().map(|info| info.id.to_string()).unwrap_or_default();
         let name = found.as_ref().map_or(name_or_id, |info| &info.name);
         ctx.grant.require(Service::D1, &[name, &id], access)?;
-        found.ok_or_else(|| Error::new(Code::DatabaseNotFound, format!("The database {name_or_id} could not be found")))
+        found.ok_or_else(|| {
+            let shown: String = name_or_id.chars().take(100).collect();
+            Error::new(Code::DatabaseNotFound, format!("The database {shown} could not be found"))
+        })
     }
 
     pub(crate) fn database(&self, id: DatabaseId) -> Database {

@@ -123,13 +123,14 @@ fn wake(log: &Log, state: &mut State) {
 
 /// Ends the log: nothing is acknowledged any more, and the process is told to stop.
 fn poison(log: &Log, reason: &str) {
+    log.lock().poisoned = Some(reason.to_owned());
+    // First the process is told, then those who wait: no answer may go out in between.
+    (log.config.on_poison)(reason.to_owned());
     let mut state = log.lock();
-    state.poisoned = Some(reason.to_owned());
     for (_, sender) in std::mem::take(&mut state.waiters) {
         let _ = sender.send(Err(lost()));
     }
     drop(state);
     log.moved.notify_all();
     log.work.notify_all();
-    (log.config.on_poison)(reason.to_owned());
 }
