@@ -16,6 +16,9 @@ use crate::decode::decode;
 
 /// Parameters of one statement that are read at all: as many as SQLite can number. A profile's own limit is lower.
 pub const PARAMS_MAX: usize = 32_766;
+/// Statements of one request that are read at all: as many as the profile `unlimited` runs. A statement takes
+/// more memory than its ten bytes of JSON do.
+pub const STATEMENTS_MAX: usize = 1_000_000;
 
 /// A value to bind.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +61,11 @@ pub fn decode_rest(bytes: &[u8]) -> Result<Vec<StatementBody>> {
     struct Body {
         sql: Option<String>,
         params: Option<RawParams>,
-        batch: Option<Vec<RawStatement>>,
+        batch: Option<RawBatch>,
     }
     let body: Body = decode(bytes)?;
     let raw = match (body.sql, body.batch) {
-        (Some(sql), None) => vec![RawStatement { sql, params: body.params }],
+        (Some(sql), None) => RawBatch::one(RawStatement { sql, params: body.params }),
         (None, Some(_)) if body.params.is_some() => {
             return Err(Error::new(Code::BadRequest, "`params` stands beside `batch` (expected it inside each statement of the batch)"));
         }
@@ -79,7 +82,7 @@ pub fn decode_rest(bytes: &[u8]) -> Result<Vec<StatementBody>> {
 /// As [`decode_rest`].
 pub fn decode_binding(bytes: &[u8]) -> Result<BindingBody> {
     let is_array = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    let raw = if is_array { decode::<Vec<RawStatement>>(bytes)? } else { vec![decode::<RawStatement>(bytes)?] };
+    let raw = if is_array { decode(bytes)? } else { RawBatch::one(decode(bytes)?) };
     Ok(BindingBody { statements: finish(raw)?, is_array })
 }
 
@@ -96,11 +99,26 @@ enum RawParams {
     Wrong(String),
 }
 
-fn finish(raw: Vec<RawStatement>) -> Result<Vec<StatementBody>> {
-    if raw.is_empty() {
-        return Err(Error::new(Code::Statement, "No SQL statements detected."));
+/// The first [`STATEMENTS_MAX`] statements of a list, and how many there are.
+struct RawBatch {
+    statements: Vec<RawStatement>,
+    n: usize,
+}
+
+impl RawBatch {
+    fn one(statement: RawStatement) -> Self {
+        Self { statements: vec![statement], n: 1 }
     }
-    raw.into_iter().map(finish_one).collect()
+}
+
+fn finish(raw: RawBatch) -> Result<Vec<StatementBody>> {
+    match raw.n {
+        0 => Err(Error::new(Code::Statement, "No SQL statements detected.")),
+        n if n > STATEMENTS_MAX => {
+            Err(Error::new(Code::Statement, format!("too many statements in one request (got {n}, expected at most {STATEMENTS_MAX})")))
+        }
+        _ => raw.statements.into_iter().map(finish_one).collect(),
+    }
 }
 
 fn finish_one(raw: RawStatement) -> Result<StatementBody> {
@@ -111,6 +129,33 @@ fn finish_one(raw: RawStatement) -> Result<StatementBody> {
         None => Ok(StatementBody { sql: raw.sql, params: Vec::new() }),
         Some(RawParams::Fine(params)) => Ok(StatementBody { sql: raw.sql, params }),
         Some(RawParams::Wrong(what)) => Err(Error::new(Code::Statement, what)),
+    }
+}
+
+impl<'de> Deserialize<'de> for RawBatch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(BatchVisitor)
+    }
+}
+
+struct BatchVisitor;
+
+impl<'de> Visitor<'de> for BatchVisitor {
+    type Value = RawBatch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of statements")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawBatch, A::Error> {
+        let mut batch = RawBatch { statements: Vec::new(), n: 0 };
+        while let Some(statement) = seq.next_element::<RawStatement>()? {
+            batch.n += 1;
+            if batch.n <= STATEMENTS_MAX {
+                batch.statements.push(statement);
+            }
+        }
+        Ok(batch)
     }
 }
 
@@ -364,6 +409,14 @@ mod tests {
         assert_eq!(decode_rest(body(PARAMS_MAX).as_bytes()).unwrap()[0].params.len(), PARAMS_MAX);
         let error = decode_rest(body(PARAMS_MAX + 1).as_bytes()).unwrap_err();
         assert_eq!(error.message, "too many parameters for one statement (expected at most 32766)");
+    }
+
+    #[test]
+    fn statements_are_counted_at_the_limit() {
+        let body = |n: usize| format!("[{}]", vec![r#"{"sql":""}"#; n].join(","));
+        assert_eq!(decode_binding(body(STATEMENTS_MAX).as_bytes()).unwrap().statements.len(), STATEMENTS_MAX);
+        let error = decode_binding(body(STATEMENTS_MAX + 1).as_bytes()).unwrap_err();
+        assert_eq!(error.message, "too many statements in one request (got 1000001, expected at most 1000000)");
     }
 
     #[test]

@@ -256,7 +256,7 @@ impl Log {
     /// Writes the line and makes the response.
     pub(crate) fn end(self, answer: Answer, face: Face) -> Response<Body> {
         let status = answer.status.as_u16();
-        let ms = self.server.app.clock.monotonic().saturating_sub(self.start).as_secs_f64() * 1000.0;
+        let ms = self.server.app.clock.monotonic().saturating_sub(self.start).as_micros() as f64 / 1000.0;
         let bytes_out = answer.body.size_hint().exact();
         let (request_id, method, route) = (self.request_id.as_str(), self.method.as_str(), self.route);
         let code = answer.error.as_ref().map(|error| format!("{:?}", error.code));
