@@ -15,14 +15,18 @@ pub(super) fn values(text: &str) -> Result<Vec<Value>, String> {
         Token::Bare("null") => Ok(Value::Null),
         Token::Bare("inf") => Ok(Value::Real(f64::INFINITY)),
         Token::Bare("-inf") => Ok(Value::Real(f64::NEG_INFINITY)),
-        Token::Bare(word) if word.contains(['.', 'e', 'E']) => match word.parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(Value::Real(number)),
-            _ => Err(format!("`{word}` is no finite real number")),
-        },
-        Token::Bare(word) => word.parse().map(Value::Integer).map_err(|_| {
-            format!("`{word}` is no value (expected null, an integer, a real number, inf, -inf, a \"text\" or an x\"hex\" blob)")
-        }),
+        Token::Bare(word) => number(word),
     })
+}
+
+/// An integer, or with `.` or `e` a real number, as SQL would write them.
+fn number(word: &str) -> Result<Value, String> {
+    let wrong =
+        || format!("`{word}` is no value (expected null, an integer, a finite real number, inf, -inf, a \"text\" or an x\"hex\" blob)");
+    if word.contains(['.', 'e', 'E']) {
+        return word.parse().ok().filter(|number: &f64| number.is_finite()).map(Value::Real).ok_or_else(wrong);
+    }
+    word.parse().map(Value::Integer).map_err(|_| wrong())
 }
 
 /// Parses column names: bare words, or JSON strings where a name is empty or holds a comma, quote or space at an end.

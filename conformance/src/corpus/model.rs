@@ -46,6 +46,8 @@ pub struct Case {
 pub struct Request {
     /// Line of the first item, from 1.
     pub line: usize,
+    /// Whether it comes from a Worker's prepared statements, each of which holds one statement and nothing after it.
+    pub prepared: bool,
     /// Statements of the batch; never empty.
     pub items: Vec<Item>,
     /// What it must give.

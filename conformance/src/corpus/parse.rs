@@ -94,7 +94,7 @@ impl Parser {
             None if rest.is_empty() => rest,
             None => {
                 return Err(format!(
-                    "`{}` is not a line of the format (expected one of `# * = @ % : > + ? - | ~ !` and a space)",
+                    "`{}` is not a line of the format (expected one of `# * = @ % : > & + ? - | ~ !` and a space)",
                     short(line)
                 ));
             }
@@ -104,10 +104,10 @@ impl Parser {
             "=" => self.case(number, rest),
             "@" | "%" => self.modifier(sigil, rest),
             ":" => self.setup_sql(rest),
-            ">" => self.request(number, rest),
+            ">" | "&" => self.request(number, sigil == "&", rest),
             "+" | "?" => self.item(number, sigil, rest),
             "-" | "|" | "~" | "!" => self.expect(number, sigil, rest),
-            _ => Err(format!("no line begins with `{sigil}` (expected one of `# * = @ % : > + ? - | ~ !`)")),
+            _ => Err(format!("no line begins with `{sigil}` (expected one of `# * = @ % : > & + ? - | ~ !`)")),
         }
     }
 
@@ -166,17 +166,17 @@ impl Parser {
         Ok(())
     }
 
-    fn request(&mut self, number: usize, sql: &str) -> Result<(), String> {
+    fn request(&mut self, number: usize, prepared: bool, sql: &str) -> Result<(), String> {
         let case = self.file.cases.last_mut().ok_or("a request stands below a case's name")?;
         let item = Item { sql: checked(sql)?, params: None };
-        case.requests.push(Request { line: number, items: vec![item], expect: Expect::Missing, expect_lines: number..number });
+        case.requests.push(Request { line: number, prepared, items: vec![item], expect: Expect::Missing, expect_lines: number..number });
         self.last = Last::Item;
         Ok(())
     }
 
     fn item(&mut self, number: usize, sigil: &str, rest: &str) -> Result<(), String> {
         let may = matches!(self.last, Last::Item | Last::Params) && (sigil == "+" || self.last == Last::Item);
-        let request = self.open_request().filter(|_| may).ok_or_else(|| format!("a `{sigil}` line stands below a `>` or `+` line"))?;
+        let request = self.open_request().filter(|_| may).ok_or_else(|| format!("a `{sigil}` line stands below a `>`, `&` or `+` line"))?;
         request.expect_lines = number..number;
         if sigil == "+" {
             request.items.push(Item { sql: checked(rest)?, params: None });
@@ -212,7 +212,7 @@ impl Parser {
             }),
             _ => None,
         };
-        let sql = sql.ok_or("an indented line continues SQL (expected `:`, `>` or `+` above it)")?;
+        let sql = sql.ok_or("an indented line continues SQL (expected `:`, `>`, `&` or `+` above it)")?;
         sql.push('\n');
         sql.push_str(&checked(more)?);
         Ok(())

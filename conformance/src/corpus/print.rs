@@ -58,7 +58,12 @@ impl fmt::Display for Case {
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, Item { sql: text, params }) in self.items.iter().enumerate() {
-            sql(f, if number == 0 { ">" } else { "+" }, text)?;
+            let sigil = match (number, self.prepared) {
+                (0, false) => ">",
+                (0, true) => "&",
+                _ => "+",
+            };
+            sql(f, sigil, text)?;
             if let Some(params) = params {
                 writeln!(f, "? {params}")?;
             }
