@@ -23,6 +23,11 @@ pub struct Envelope<T> {
     /// Where in a list this page lies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_info: Option<ResultInfo>,
+    /// On failure: whether the same request may succeed if it is sent again unchanged. `true` only
+    /// where the request was refused before it changed anything, so a write is safe to send again
+    /// too. Hearth's own; it stands beside `errors` because wrangler prints whatever is in them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
 }
 
 /// Where in a list a page lies.
@@ -59,12 +64,12 @@ pub enum Empty {
 
 /// A successful answer.
 pub fn success<T: Serialize>(result: T) -> Vec<u8> {
-    to_vec(&Envelope { success: true, errors: Vec::new(), messages: Vec::new(), result, result_info: None })
+    to_vec(&Envelope { success: true, errors: Vec::new(), messages: Vec::new(), result, result_info: None, retryable: None })
 }
 
 /// A successful page of a list.
 pub fn page<T: Serialize>(result: T, info: ResultInfo) -> Vec<u8> {
-    to_vec(&Envelope { success: true, errors: Vec::new(), messages: Vec::new(), result, result_info: Some(info) })
+    to_vec(&Envelope { success: true, errors: Vec::new(), messages: Vec::new(), result, result_info: Some(info), retryable: None })
 }
 
 /// A successful answer whose result `write` appends as JSON.
@@ -76,15 +81,15 @@ pub fn success_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 
 /// A failure.
 pub fn failure(error: &Error, empty: Empty) -> Vec<u8> {
-    failure_of(ErrorBody::from(error), empty)
+    failure_of(ErrorBody::from(error), error.retryable, empty)
 }
 
 /// A failure whose error is already in its outside form.
-pub fn failure_of(error: ErrorBody, empty: Empty) -> Vec<u8> {
-    let errors = vec![error];
+pub fn failure_of(error: ErrorBody, retryable: bool, empty: Empty) -> Vec<u8> {
+    let (errors, retryable) = (vec![error], Some(retryable));
     match empty {
-        Empty::Null => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: (), result_info: None }),
-        Empty::List => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: [(); 0], result_info: None }),
+        Empty::Null => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: (), result_info: None, retryable }),
+        Empty::List => to_vec(&Envelope { success: false, errors, messages: Vec::new(), result: [(); 0], result_info: None, retryable }),
     }
 }
 
@@ -121,9 +126,9 @@ mod tests {
     #[test]
     fn a_failure_has_a_null_or_an_empty_result() {
         let error = Error::new(Code::Sql, "no such table: nope: SQLITE_ERROR");
-        expect![[r#"{"success":false,"errors":[{"code":7500,"message":"no such table: nope: SQLITE_ERROR","meta":{"retryable":false}}],"messages":[],"result":null}"#]]
+        expect![[r#"{"success":false,"errors":[{"code":7500,"message":"no such table: nope: SQLITE_ERROR"}],"messages":[],"result":null,"retryable":false}"#]]
             .assert_eq(&text(failure(&error, Empty::Null)));
-        expect![[r#"{"success":false,"errors":[{"code":7500,"message":"no such table: nope: SQLITE_ERROR","meta":{"retryable":false}}],"messages":[],"result":[]}"#]]
+        expect![[r#"{"success":false,"errors":[{"code":7500,"message":"no such table: nope: SQLITE_ERROR"}],"messages":[],"result":[],"retryable":false}"#]]
             .assert_eq(&text(failure(&error, Empty::List)));
     }
 

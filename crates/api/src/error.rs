@@ -6,7 +6,7 @@
 //!
 //! Everything that ends a query inside the database is 7500 with status 400, as D1 answers: full
 //! queues and time-outs too. A client that only looks at 5xx would otherwise send a write again on
-//! its own; whether that is safe is said by `meta.retryable`.
+//! its own; whether that is safe is said by the envelope's `retryable`.
 
 use base::{Code, Error};
 use serde::{Deserialize, Serialize};
@@ -57,22 +57,11 @@ pub struct ErrorBody {
     pub code: u32,
     /// For the user.
     pub message: String,
-    /// What a program may go by.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meta: Option<ErrorMeta>,
-}
-
-/// What a program may go by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorMeta {
-    /// Whether the same request may succeed if it is sent again unchanged. `true` only where the
-    /// request was refused before it changed anything, so a write is safe to send again too.
-    pub retryable: bool,
 }
 
 impl From<&Error> for ErrorBody {
     fn from(error: &Error) -> Self {
-        Self { code: entry(error.code).code, message: error.message.clone(), meta: Some(ErrorMeta { retryable: error.retryable }) }
+        Self { code: entry(error.code).code, message: error.message.clone() }
     }
 }
 

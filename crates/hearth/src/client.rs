@@ -221,7 +221,7 @@ impl Client {
         };
         let lines: Vec<_> = envelope.errors.iter().map(|error| format!("{} [code: {}]", error.message, error.code)).collect();
         let failure = Failure::new(if lines.is_empty() { format!("the server refused ({})", response.status()) } else { lines.join("; ") });
-        let retryable = envelope.errors.iter().any(|error| error.meta.is_some_and(|meta| meta.retryable));
+        let retryable = envelope.retryable == Some(true);
         let is = |code: base::Code| envelope.errors.iter().any(|error| error.code == api::error::entry(code).code);
         match response.status().as_u16() {
             404 if is(base::Code::DatabaseNotFound) => failure.hint("`hearth d1 list` shows the databases that are there"),

@@ -63,7 +63,7 @@ impl Answer {
         let body = match face {
             Face::Rest(empty) => envelope::failure(&error, empty),
             Face::Identity(code) if error.kind() == Kind::Unauthenticated => {
-                envelope::failure_of(ErrorBody { code, ..ErrorBody::from(&error) }, Empty::Null)
+                envelope::failure_of(ErrorBody { code, ..ErrorBody::from(&error) }, error.retryable, Empty::Null)
             }
             Face::Identity(_) => envelope::failure(&error, Empty::Null),
             Face::Binding => api::binding::failure(&error, false),
@@ -74,6 +74,12 @@ impl Answer {
     /// The same answer with one more header.
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
+        self
+    }
+
+    /// The same answer with more headers.
+    pub(crate) fn with_headers(mut self, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
+        self.headers.extend(headers);
         self
     }
 

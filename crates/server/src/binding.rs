@@ -9,8 +9,7 @@
 //! `MF-URL` and `MF-Header-*`. That URL is `/bindings/{kind}/{id}?token=…`, as Miniflare can carry a
 //! credential nowhere else, and the request is turned into the first form here.
 //!
-//! `x-cf-d1-session-commit-token` and `x-d1-bookmark` are ignored: every query is answered by the primary,
-//! which is never behind any session.
+//! A request that carries a session's token gets the bookmark of the state that it saw, see [`crate::session`].
 
 use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
@@ -25,6 +24,7 @@ use crate::{
     call::{Call, Query},
     convert,
     route::{Outcome, Route, Takes},
+    session,
 };
 
 /// What is bound.
@@ -153,8 +153,9 @@ async fn query(mut call: Call) -> Result<Answer> {
     match call.app.d1.query(&call.ctx, &database, batch).await {
         Ok(results) => {
             let (heavy, app) = (convert::are_heavy(&results), call.app);
+            let bookmark = session::headers(&app, &call.ctx, &call.headers, &database).await;
             let body = offload(heavy, move || Ok(convert::binding_results(&results, is_array, &app.config.region, format))).await?;
-            Ok(Answer::json(body))
+            Ok(Answer::json(body).with_headers(bookmark))
         }
         Err(error) => {
             let body = api::binding::failure(&error, is_array);

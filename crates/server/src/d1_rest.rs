@@ -10,7 +10,7 @@ use base::{Code, Error, Result};
 use crate::{
     answer::{Answer, HEAVY_BYTES, offload},
     call::Call,
-    convert,
+    convert, session,
 };
 
 /// `POST /d1/database`.
@@ -70,9 +70,10 @@ async fn run(mut call: Call, form: Form) -> Result<Answer> {
     let body = std::mem::take(&mut call.body);
     let batch = offload(body.bytes.len() > HEAVY_BYTES, move || api::query::decode_rest(&body.bytes).map(convert::batch)).await?;
     let results = call.app.d1.query(&call.ctx, call.capture("database"), batch).await?;
+    let bookmark = session::headers(&call.app, &call.ctx, &call.headers, call.capture("database")).await;
     let (heavy, app) = (convert::are_heavy(&results), call.app);
     let body = offload(heavy, move || Ok(convert::rest_results(&results, &app.config.region, form))).await?;
-    Ok(Answer::json(body))
+    Ok(Answer::json(body).with_headers(bookmark))
 }
 
 /// `…/time_travel/…`: the routes are there, so that clients get a reason and not a 404.

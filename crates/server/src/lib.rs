@@ -35,6 +35,7 @@ mod d1_rest;
 mod graphql;
 mod health;
 mod identity;
+mod session;
 mod tokens;
 mod transfer;
 
