@@ -199,8 +199,8 @@ async fn admit_and_read(server: &Server, route: &Route, request_id: &str, parts:
     Ok(Call { app: Arc::clone(app), ctx, token: caller.token, path, query, headers, origin, body: held, stream })
 }
 
-/// Runs the handler in a task of its own: if the client goes, the connection's task ends, and a write
-/// that has begun must not end with it.
+/// Runs the handler in a task of its own: if the client goes, the connection's task ends, and what has
+/// begun must not end with it. A database whose creation stopped half way would be in the way of its own name.
 async fn run(server: &Server, route: &'static Route, call: Call) -> Result<Answer> {
     let alive = server.alive.clone();
     let handler = tokio::spawn(async move {

@@ -144,6 +144,26 @@ async fn a_write_that_has_begun_ends_although_its_client_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_goes_at_any_moment_leaves_a_whole_database_or_none() {
+    let hearth = Hearth::start().await;
+    let create = format!("{ACCOUNT}/d1/database");
+    for i in 0..60 {
+        let mut wire = hearth.connect().await;
+        wire.send(request("POST", &create, &owner(), format!(r#"{{"name":"gone-{i}"}}"#).as_bytes())).await;
+        tokio::time::sleep(Duration::from_micros(i * 100)).await;
+        drop(wire);
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for i in 0..60 {
+        let found = hearth.call("GET", &format!("{create}/gone-{i}"), "").await.status;
+        // What is not there can be made; half a database would be in the way.
+        let again = hearth.call("POST", &create, format!(r#"{{"name":"gone-{i}"}}"#)).await;
+        let expected = if found == 200 { 409 } else { 200 };
+        assert_eq!(again.status, expected, "gone-{i}, {found}: {}", again.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_does_not_read_its_answer_is_given_up() {
     let hearth = Hearth::start_with(|config| {
         config.idle_timeout = Duration::from_millis(500);
