@@ -5,14 +5,14 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { PREFIX, freshDatabase } from "./lib/names.mjs";
-import { Report } from "./lib/report.mjs";
+import { Report, finish } from "./lib/report.mjs";
 import { target } from "./lib/target.mjs";
 import { closedPort, start } from "./lib/workerd.mjs";
 
 const BOOKMARK = /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/;
 const BYTES = Array.from({ length: 256 }, (_, k) => k);
 
-const server = target();
+const server = await target();
 const report = new Report("worker");
 await server.clear(PREFIX);
 const byHost = await freshDatabase(server, "worker-host");
@@ -33,8 +33,7 @@ try {
 } finally {
   await worker.stop();
 }
-await server.clear(PREFIX);
-report.finish();
+await finish(report, server);
 
 async function scenarios(style, db) {
   const test = (name, body) => report.test(`${style}: ${name}`, body);

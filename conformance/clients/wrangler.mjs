@@ -9,15 +9,16 @@ import execute from "./cases/execute.mjs";
 import exports from "./cases/export.mjs";
 import migrations from "./cases/migrations.mjs";
 import { PREFIX } from "./lib/names.mjs";
+import { finish } from "./lib/report.mjs";
 import { option, runCases } from "./lib/suite.mjs";
 import { target } from "./lib/target.mjs";
 
-const server = target();
+const server = await target();
 await server.clear(PREFIX);
-await runCases({
+const report = await runCases({
   part: "wrangler",
   target: server,
   wrangler: option("wrangler", "latest"),
   cases: [...databases, ...execute, ...exports, ...migrations],
 });
-await server.clear(PREFIX);
+await finish(report, server);

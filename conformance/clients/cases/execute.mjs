@@ -166,13 +166,13 @@ async function fileLarge({ target, project }) {
 }
 
 export default [
-  ["execute command", command],
-  ["execute command json", commandJson],
-  ["execute several statements", several],
-  ["execute error", commandError],
-  ["execute constraint", constraint],
-  ["execute file", file],
-  ["execute file json", fileJson],
-  ["execute failing file", fileFailing],
-  ["execute large file", fileLarge],
+  { name: "execute command", body: command },
+  { name: "execute command json", body: commandJson },
+  { name: "execute several statements", body: several },
+  { name: "execute error", body: commandError },
+  { name: "execute constraint", body: constraint },
+  { name: "execute file", body: file },
+  { name: "execute file json", body: fileJson },
+  { name: "execute failing file", body: fileFailing },
+  { name: "execute large file", body: fileLarge },
 ];

@@ -37,7 +37,7 @@ async function contents(target, uuid) {
 
 /** Puts the text of a written file into the transcript. */
 function show(project, path) {
-  project.runs.push({ args: ["(file)", path], code: "-", stdout: project.read(path), stderr: "" });
+  project.record([path], { stdout: project.read(path), stderr: "" }, "cat");
 }
 
 async function exportFull({ target, project }) {
@@ -133,10 +133,10 @@ async function exportUnknownTable({ target, project }) {
 }
 
 export default [
-  ["export", exportFull],
-  ["export no data", exportNoData],
-  ["export no schema", exportNoSchema],
-  ["export table", exportTable],
-  ["export full text", exportFullText],
-  ["export unknown table", exportUnknownTable],
+  { name: "export", body: exportFull },
+  { name: "export no data", body: exportNoData },
+  { name: "export no schema", body: exportNoSchema },
+  { name: "export table", body: exportTable },
+  { name: "export full text", body: exportFullText },
+  { name: "export unknown table", body: exportUnknownTable },
 ];

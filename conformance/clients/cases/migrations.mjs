@@ -104,8 +104,8 @@ async function notInConfig({ target, project }) {
 }
 
 export default [
-  ["migrations", lifecycle],
-  ["migrations failing", failing],
-  ["migrations crlf trigger", crlfTrigger],
-  ["migrations not in config", notInConfig],
+  { name: "migrations", body: lifecycle },
+  { name: "migrations failing", body: failing },
+  { name: "migrations crlf trigger", body: crlfTrigger },
+  { name: "migrations not in config", body: notInConfig },
 ];

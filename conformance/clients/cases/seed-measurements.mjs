@@ -173,10 +173,10 @@ async function size({ target, project }) {
 }
 
 export default [
-  ["d1_bench with and without an index", bench],
-  ["articles", articles],
-  ["compound ceiling", compound],
-  ["dbstat", dbstat],
-  ["inventory", inventory],
-  ["size and event log", size],
+  { name: "d1_bench with and without an index", body: bench, brief: true },
+  { name: "articles", body: articles },
+  { name: "compound ceiling", body: compound },
+  { name: "dbstat", body: dbstat, brief: true },
+  { name: "inventory", body: inventory },
+  { name: "size and event log", body: size },
 ];

@@ -93,7 +93,7 @@ async function repair({ target, project }) {
 }
 
 export default [
-  ["migration drift", drift],
-  ["migrations to preview, then production", previewThenProduction],
-  ["migration repair", repair],
+  { name: "migration drift", body: drift, brief: true },
+  { name: "migrations to preview, then production", body: previewThenProduction },
+  { name: "migration repair", body: repair },
 ];

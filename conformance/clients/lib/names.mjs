@@ -2,8 +2,8 @@
 
 export const PREFIX = "conformance-";
 
-/** A database made over REST for a case: `{uuid, name, ...}`. An older one of that name is deleted first. */
+/** A new, empty database for a case: `{uuid, name, ...}`. An older one of that name is deleted first. */
 export async function freshDatabase(target, name) {
-  await target.clear(PREFIX + name);
+  await target.remove(PREFIX + name);
   return target.create(PREFIX + name);
 }

@@ -1,8 +1,8 @@
 // A fresh project folder, and real wrangler run in it.
 
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { signal, start } from "./children.mjs";
 import { wrangler } from "./paths.mjs";
 
 const RUN_MS_MAX = 180_000;
@@ -55,6 +55,8 @@ export class Project {
       NO_COLOR: "1",
       FORCE_COLOR: "0",
       NODE_NO_WARNINGS: "1",
+      // Node 22 keeps compiled code there; older ones ignore it. It saves a third of wrangler's start.
+      NODE_COMPILE_CACHE: join(this.target.workdir, "compile-cache"),
       CLOUDFLARE_API_BASE_URL: this.target.api,
       CLOUDFLARE_API_TOKEN: this.target.key,
       CLOUDFLARE_ACCOUNT_ID: this.target.account,
@@ -71,22 +73,13 @@ export class Project {
   }
 
   async wranglerWith(env, ...args) {
-    const child = spawn(this.program.node, [this.program.script, ...args], {
-      cwd: this.dir,
-      env: this.env(env),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const timer = setTimeout(() => child.kill("SIGKILL"), RUN_MS_MAX);
-    const [stdout, stderr, code] = await Promise.all([
-      collect(child.stdout),
-      collect(child.stderr),
-      new Promise((done, broken) => {
-        child.on("error", broken);
-        child.on("close", (status, signal) => done(status ?? `killed by ${signal}`));
-      }),
-    ]);
-    clearTimeout(timer);
-    const run = { args, code, stdout, stderr };
+    const options = { cwd: this.dir, env: this.env(env) };
+    return this.record(args, await runToEnd(this.program.node, [this.program.script, ...args], options));
+  }
+
+  /** Puts a run into the transcript. */
+  record(args, { code, stdout, stderr }, program = "wrangler") {
+    const run = { program, args, code, stdout, stderr };
     this.runs.push(run);
     return run;
   }
@@ -103,6 +96,22 @@ export class Project {
     const run = await this.d1("execute", db, "--remote", "--json", "--command", sql);
     return JSON.parse(run.stdout);
   }
+}
+
+/** Runs a program to its end, or for as long as a run may take: `{code, stdout, stderr}`. */
+export async function runToEnd(program, args, options) {
+  const child = start(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+  const timer = setTimeout(() => signal(child, "SIGKILL"), RUN_MS_MAX);
+  const [stdout, stderr, code] = await Promise.all([
+    collect(child.stdout),
+    collect(child.stderr),
+    new Promise((done, broken) => {
+      child.on("error", broken);
+      child.on("close", (status, by) => done(status ?? `killed by ${by}`));
+    }),
+  ]);
+  clearTimeout(timer);
+  return { code, stdout, stderr };
 }
 
 async function collect(stream) {

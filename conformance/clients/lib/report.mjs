@@ -1,6 +1,7 @@
 // Prints `ok NAME` and `not ok NAME` with what differed, then the sums.
 
 import { AssertionError } from "node:assert";
+import { PREFIX } from "./names.mjs";
 
 export class Report {
   constructor(part) {
@@ -37,6 +38,13 @@ export class Report {
     console.log(`${this.passed} passed, ${this.failed.length} failed`);
     process.exitCode = this.failed.length === 0 && this.passed > 0 ? 0 : 1;
   }
+}
+
+/** Ends a part: deletes its databases, stops a server of its own, prints the sums. */
+export async function finish(report, server) {
+  await report.test("cleared", () => server.clear(PREFIX));
+  if (server.server) await report.test("the server ends well", () => server.close());
+  report.finish();
 }
 
 /** The lines of two texts that differ, as a unified diff without context beyond two lines. */

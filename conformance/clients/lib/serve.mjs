@@ -1,42 +1,54 @@
-// Starts a Hearth server on a fresh folder, on a port that the OS chose.
+// A Hearth server of our own, on a port that the OS chose.
 
-import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { end, start } from "./children.mjs";
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
+const LOG_CHARS_MAX = 64 * 1024 * 1024;
 
-/** `bin`: the server's program. Gives `{url, key, pid, stop}` once it listens. */
-export async function serve(bin, data) {
-  if (!bin) throw new Error("neither HEARTH_URL nor HEARTH_BIN is set");
+/**
+ * Starts `bin` on the folder `data` and waits until it listens.
+ *
+ * Gives `{url, key, pid, log, stop, kill}`: `log()` is all that it has printed on stderr, `stop` ends it with
+ * SIGTERM and gives its exit code, `kill` ends it with SIGKILL.
+ */
+export async function serve(bin, data, args = []) {
+  if (!bin) throw new Error("HEARTH_BIN is not set: give the server's program");
   mkdirSync(data, { recursive: true });
-  const child = spawn(bin, ["serve", "--data", data, "--listen", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
-  const url = await new Promise((done, broken) => {
-    let text = "";
-    const timer = setTimeout(() => broken(new Error(`no address after ${START_MS_MAX} ms:\n${text}`)), START_MS_MAX);
-    child.stderr.on("data", (chunk) => {
-      text = (text + chunk).slice(-20_000);
-      const found = text.match(/listening on (http:\/\/[^\s"]+)/);
-      if (found) {
-        clearTimeout(timer);
-        done(found[1].replace(/\/+$/, ""));
-      }
-    });
-    child.on("error", broken);
-    child.on("exit", (code) => broken(new Error(`the server ended with ${code}:\n${text}`)));
-  }).catch((e) => {
-    child.kill("SIGKILL");
-    throw e;
-  });
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("HEARTH_")));
+  const child = start(bin, ["serve", "--data", data, "--listen", "127.0.0.1:0", ...args], { env, stdio: ["ignore", "ignore", "pipe"] });
+  let text = "";
+  child.stderr.setEncoding("utf8");
+  child.stderr.on("data", (chunk) => (text = (text + chunk).slice(-LOG_CHARS_MAX)));
+  const url = await listening(child, () => text);
   return {
     url,
     pid: child.pid,
     key: readFileSync(join(data, "owner.key"), "utf8").trim(),
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = new Promise((done) => child.once("close", done));
-      child.kill("SIGTERM");
-      await ended;
-    },
+    log: () => text,
+    stop: () => end(child),
+    kill: () => end(child, "SIGKILL"),
   };
+}
+
+async function listening(child, log) {
+  try {
+    return await new Promise((done, broken) => {
+      const timer = setTimeout(() => broken(new Error(`no address after ${START_MS_MAX} ms:\n${log()}`)), START_MS_MAX);
+      const settle = (how, what) => {
+        clearTimeout(timer);
+        how(what);
+      };
+      child.stderr.on("data", () => {
+        const found = log().match(/listening on (http:\/\/[^\s"]+)\s/);
+        if (found) settle(done, found[1].replace(/\/+$/, ""));
+      });
+      child.once("error", (e) => settle(broken, e));
+      child.once("close", (code) => settle(broken, new Error(`the server ended with ${code}:\n${log()}`)));
+    });
+  } catch (e) {
+    await end(child, "SIGKILL");
+    throw e;
+  }
 }

@@ -1,7 +1,7 @@
 // What a run printed, with everything that changes from run to run replaced, compared with a stored file.
 // UPDATE=1 writes the file instead.
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { HERE } from "./paths.mjs";
 import { diff } from "./report.mjs";
@@ -25,7 +25,7 @@ export function scrub(text, { target, project }) {
     .replace(/\b\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d+)?Z/g, "<time>")
     .replace(/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\b/g, "<time>")
     .replace(/("(?:sql_duration_ms|duration|avgDurationMs|totalDurationMs)": )[\d.e+-]+/g, "$1<ms>")
-    .replace(/("served_by(?:_region|_colo)?": )"[^"]*"/g, '$1"<server>"')
+    .replace(/("served_by": "hearth-)[^"]*"/g, '$1<version>"')
     .replace(/\bin \d+(\.\d+)? ?ms\b/g, "in <ms>")
     .replace(/("(?:finalBookmark|bookmark)": )"[^"]*"/g, '$1"<bookmark>"')
     .replace(/(valid for one hour: )\S+/g, "$1<signed url>")
@@ -39,9 +39,9 @@ export function scrub(text, { target, project }) {
 
 /** The transcript of some runs, scrubbed. */
 export function transcript(runs, context) {
-  const parts = runs.map(({ args, code, stdout, stderr }) => {
+  const parts = runs.map(({ program, args, code, stdout, stderr }) => {
     const command = args.map((arg) => (/^[\w.,:=/-]+$/.test(arg) ? arg : JSON.stringify(arg))).join(" ");
-    const streams = [`$ wrangler ${command}`, `exit ${code}`];
+    const streams = [`$ ${program} ${command}`, ...(code === undefined ? [] : [`exit ${code}`])];
     if (stdout.trim()) streams.push("--- stdout", trimmed(stdout));
     if (stderr.trim()) streams.push("--- stderr", trimmed(stderr));
     return streams.join("\n");
@@ -66,6 +66,15 @@ export function matchSnapshot(path, text) {
   if (stored !== text) {
     throw new SnapshotFailure(`differs from snapshots/${path} (- stored, + printed)\n${diff(stored, text)}`);
   }
+}
+
+/** Files of a folder of snapshots that are not among `names`; with UPDATE=1 they are removed. */
+export function staleSnapshots(folder, names) {
+  const dir = join(HERE, "snapshots", folder);
+  const stale = existsSync(dir) ? readdirSync(dir).filter((name) => !names.includes(name)) : [];
+  if (process.env.UPDATE !== "1") return stale;
+  for (const name of stale) rmSync(join(dir, name));
+  return [];
 }
 
 class SnapshotFailure extends Error {

@@ -3,35 +3,58 @@
 import assert from "node:assert/strict";
 import { Project } from "./project.mjs";
 import { Report } from "./report.mjs";
-import { matchSnapshot, transcript } from "./snapshot.mjs";
+import { matchSnapshot, staleSnapshots, transcript } from "./snapshot.mjs";
 
-/** The part after `--wrangler`, or all of them. */
+/** Cases that run at once. A wrangler spends half of its time waiting, on the disk above all. */
+const JOBS = 2;
+
+/** The word after `--name` on the command line, or `fallback`. */
 export function option(name, fallback) {
   const at = process.argv.indexOf(`--${name}`);
   return at === -1 ? fallback : process.argv[at + 1];
 }
 
 /**
- * Runs `cases`, each `[name, async (context) => {}]` with context `{target, project, wrangler}`.
+ * Runs `cases`, each `{name, body, alone?}` with `body({target, project, wrangler})`, two at a time.
  *
+ * A case that lists, or that deletes what another wrangler might be listing, is `alone`: those run first, one by one.
  * The facts are asserted by the case itself; the snapshot is a second check on everything printed, and cannot make a
  * case pass. `--only TEXT` runs the cases whose name holds TEXT.
  */
 export async function runCases({ part, target, wrangler, cases, snapshots = true }) {
   const report = new Report(`${part} ${wrangler}`);
   const only = option("only", "");
-  for (const [name, body] of cases) {
-    if (!name.includes(only)) continue;
-    const project = new Project(target, wrangler);
-    const passed = await report.test(name, () => body({ target, project, wrangler }));
-    if (!snapshots || project.runs.length === 0) continue;
-    if (!passed && process.env.UPDATE === "1") continue;
-    await report.test(`${name} (snapshot)`, () =>
-      matchSnapshot(`${project.program.version}/${name.replaceAll(" ", "-")}.txt`, transcript(project.runs, { target, project })),
-    );
+  const chosen = cases.filter(({ name }) => name.includes(only));
+  const run = (one) => runCase({ ...one, report, target, wrangler, snapshots });
+
+  for (const one of chosen.filter(({ alone }) => alone)) await run(one);
+  const rest = chosen.filter(({ alone }) => !alone);
+  const worker = async () => {
+    for (let one = rest.shift(); one; one = rest.shift()) await run(one);
+  };
+  await Promise.all(Array.from({ length: JOBS }, worker));
+
+  if (snapshots && only === "") {
+    const folder = new Project(target, wrangler).program.version;
+    const stale = staleSnapshots(folder, cases.map(({ name }) => fileName(name)));
+    await report.test("every snapshot belongs to a case", () => assert.deepEqual(stale, []));
   }
-  report.finish();
   return report;
+}
+
+async function runCase({ name, body, report, target, wrangler, snapshots }) {
+  const project = new Project(target, wrangler);
+  const passed = await report.test(name, () => body({ target, project, wrangler }));
+  if (!snapshots || project.runs.length === 0) return;
+  // What a failing case printed is not to be kept.
+  if (!passed && process.env.UPDATE === "1") return;
+  await report.test(`${name} (snapshot)`, () =>
+    matchSnapshot(`${project.program.version}/${fileName(name)}`, transcript(project.runs, { target, project })),
+  );
+}
+
+function fileName(name) {
+  return `${name.replaceAll(" ", "-")}.txt`;
 }
 
 /** Asserts the exit code, showing all that was printed if it is another. */
@@ -46,6 +69,7 @@ export function says(run, text, stream = "stdout") {
   return run;
 }
 
+/** Without the terminal's control sequences. */
 export function plain(text) {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, "");
 }

@@ -1,25 +1,35 @@
-// The server under test, as the environment names it, and a plain REST call on it.
+// The server under test, and a plain REST call on it.
 
-import { mkdirSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { serve } from "./serve.mjs";
+import { workFolder } from "./workdir.mjs";
 
-/** Reads HEARTH_URL, HEARTH_KEY (or HEARTH_KEY_FILE), HEARTH_ACCOUNT and WORKDIR. */
-export function target() {
-  const url = process.env.HEARTH_URL?.replace(/\/+$/, "");
-  if (!url) throw new Error("HEARTH_URL is not set: give the server's address, such as http://127.0.0.1:8787");
-  const key =
-    process.env.HEARTH_KEY ??
-    (process.env.HEARTH_KEY_FILE && readFileSync(process.env.HEARTH_KEY_FILE, "utf8").trim());
+const ACCOUNT = "00000000000000000000000000000001";
+
+/**
+ * The server that HEARTH_URL, HEARTH_KEY (or HEARTH_KEY_FILE) and HEARTH_ACCOUNT name.
+ *
+ * Without HEARTH_URL one is started from HEARTH_BIN, on a fresh folder; it ends with this process.
+ */
+export async function target() {
+  const workdir = workFolder();
+  if (!process.env.HEARTH_URL) {
+    if (!process.env.HEARTH_BIN) throw new Error("neither HEARTH_URL nor HEARTH_BIN is set: name a server, or the program to start one");
+    const server = await serve(process.env.HEARTH_BIN, join(workdir, "data"));
+    return new Target(server.url, server.key, ACCOUNT, workdir, server);
+  }
+  const url = process.env.HEARTH_URL.replace(/\/+$/, "");
+  const file = process.env.HEARTH_KEY_FILE;
+  const key = process.env.HEARTH_KEY ?? (file && readFileSync(file, "utf8").trim());
   if (!key) throw new Error("HEARTH_KEY is not set: give the owner key, or its file as HEARTH_KEY_FILE");
-  const account = process.env.HEARTH_ACCOUNT ?? "00000000000000000000000000000001";
-  const workdir = process.env.WORKDIR ?? mkdtempSync(join(tmpdir(), "hearth-clients-"));
-  mkdirSync(workdir, { recursive: true });
-  return new Target(url, key, account, workdir);
+  return new Target(url, key, process.env.HEARTH_ACCOUNT ?? ACCOUNT, workdir);
 }
 
-class Target {
-  constructor(url, key, account, workdir) {
+export class Target {
+  /** `server`: ours, to be stopped by `close`; leave it out for one that somebody else runs. */
+  constructor(url, key, account, workdir, server) {
+    this.server = server;
     this.url = url;
     this.key = key;
     this.account = account;
@@ -68,9 +78,21 @@ class Target {
     return found;
   }
 
-  /** Deletes what an earlier run left, so that names are free. */
+  /** Deletes every database whose name begins with `prefix`. */
   async clear(prefix) {
     for (const { uuid } of await this.databases(prefix)) await this.result("DELETE", `/${uuid}`);
+  }
+
+  /** Deletes the database of exactly this name, if there is one. */
+  async remove(name) {
+    const found = await this.call("GET", `/${encodeURIComponent(name)}`);
+    if (found.status !== 404) await this.result("DELETE", `/${found.body.result.uuid}`);
+  }
+
+  /** Stops a server of our own. One that does not end well is a failure. */
+  async close() {
+    const code = await this.server?.stop();
+    if (this.server && code !== 0) throw new Error(`the server ended with ${code}:\n${this.server.log().slice(-4000)}`);
   }
 
   async create(name) {

@@ -1,9 +1,9 @@
 // Stock workerd with a Worker in it, on a port that the OS chose.
 
-import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { copyFileSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { end, start as spawn } from "./children.mjs";
 import { HERE, workerd } from "./paths.mjs";
 
 const START_MS_MAX = 30_000;
@@ -53,26 +53,25 @@ export async function start(target, bindings) {
   writeFileSync(file, config(bindings), { mode: 0o600 });
 
   const child = spawn(workerd(), ["serve", "--control-fd=3", file], { stdio: ["ignore", "inherit", "inherit", "pipe"] });
+  let timer;
   const port = await new Promise((done, broken) => {
-    const timer = setTimeout(() => broken(new Error(`workerd does not listen after ${START_MS_MAX} ms`)), START_MS_MAX);
+    timer = setTimeout(() => broken(new Error(`workerd does not listen after ${START_MS_MAX} ms`)), START_MS_MAX);
     let text = "";
     child.stdio[3].on("data", (chunk) => {
       text += chunk;
       for (const line of text.split("\n")) {
         const told = parsed(line);
-        if (told?.event === "listen" && told.socket === "http") {
-          clearTimeout(timer);
-          done(told.port);
-        }
+        if (told?.event === "listen" && told.socket === "http") done(told.port);
       }
     });
     child.on("error", broken);
     child.on("exit", (code) => broken(new Error(`workerd ended with ${code} before it listened`)));
-  }).catch((e) => {
-    child.kill("SIGKILL");
+  }).catch(async (e) => {
+    clearTimeout(timer);
+    await end(child, "SIGKILL");
     throw e;
   });
-  child.removeAllListeners("exit");
+  clearTimeout(timer);
   const url = `http://127.0.0.1:${port}`;
   return {
     url,
@@ -85,12 +84,7 @@ export async function start(target, bindings) {
       return reply.json();
     },
     /** Ends workerd, by its own pid, and waits for it. */
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = new Promise((done) => child.once("exit", done));
-      child.kill("SIGTERM");
-      await ended;
-    },
+    stop: () => end(child),
   };
 }
 

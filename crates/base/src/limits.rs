@@ -22,10 +22,9 @@ pub struct Limits {
     pub statements_per_request_max: u32,
     /// Columns of a table, a result or an index (D1.06).
     pub columns_max: u32,
-    /// Bytes of one string or blob, and of a bound parameter (D1.07).
+    /// Bytes of one string or blob, and of a bound parameter (D1.07). A stored row, header included,
+    /// may be 1,023 bytes longer, so that a value of just this length fits.
     pub value_bytes_max: u32,
-    /// Bytes of one stored row, header included (D1.07).
-    pub row_bytes_max: u32,
     /// Bytes of a value or row that a read-only statement may touch, so that a row past the cap stays readable.
     pub read_value_bytes_max: u32,
     /// Bytes of one SQL statement (D1.08).
@@ -87,7 +86,6 @@ impl Limits {
             statements_per_request_max: 1_000,
             columns_max: 100,
             value_bytes_max: 2_000_000,
-            row_bytes_max: 2_001_023,
             read_value_bytes_max: 4 * 1024 * 1024,
             statement_bytes_max: 100_000,
             parameters_max: 100,
@@ -115,7 +113,6 @@ impl Limits {
             statements_per_request_max: 1_000_000,
             columns_max: 2_000,
             value_bytes_max: 1_000_000_000,
-            row_bytes_max: 1_000_000_000,
             read_value_bytes_max: 1_000_000_000,
             statement_bytes_max: 1_000_000_000,
             parameters_max: 32_766,
