@@ -69,7 +69,7 @@ impl Rewritten {
 /// Rewrites the statement at `from`; `None` if it is no such statement.
 ///
 /// # Errors
-/// SQLite's own text for an `ORDER BY` that has no `LIMIT`.
+/// SQLite's own text for an `ORDER BY` that has no `LIMIT`, and for a table that cannot be changed.
 pub(crate) fn rewrite(conn: &Conn, sql: &[u8], from: usize) -> Result<Option<Rewritten>> {
     let Some(parts) = Parts::find(sql, from) else { return Ok(None) };
     let Some(key) = row_key(conn, parts.table)? else { return Ok(None) };
@@ -191,13 +191,19 @@ impl RowKey {
     }
 }
 
-/// The table's rowid under a name that no column hides, or its primary key. `None` for a view or no table.
+/// The table's rowid under a name that no column hides, or its primary key.
+///
+/// # Errors
+/// SQLite's own text for a table that is not there or is a view.
 fn row_key(conn: &Conn, quoted: &[u8]) -> Result<Option<RowKey>> {
     let name = Value::Text(unquote(quoted));
     let kind = conn.query_internal("SELECT type, wr FROM pragma_table_list(?1) WHERE schema = 'main'", std::slice::from_ref(&name))?;
     let without_rowid = match kind.first().map(Vec::as_slice) {
-        Some([Value::Text(kind), Value::Integer(wr)]) if kind == "table" || kind == "virtual" || kind == "shadow" => *wr == 1,
-        _ => return Ok(None),
+        Some([Value::Text(kind), _]) if kind == "view" => {
+            return Err(Error::new(Code::Sql, format!("cannot modify {} because it is a view: SQLITE_ERROR", unquote(quoted))));
+        }
+        Some([_, Value::Integer(wr)]) => *wr == 1,
+        _ => return Err(Error::new(Code::Sql, format!("no such table: {}: SQLITE_ERROR", unquote(quoted)))),
     };
     let columns = conn.query_internal("SELECT name, pk FROM pragma_table_xinfo(?1) ORDER BY pk", &[name])?;
     let text = |row: &[Value]| match &row[0] {

@@ -33,7 +33,7 @@ async fn d3_01_d3_02_and_d1_17_refusals_of_size_have_their_texts_through_the_ser
     assert_eq!(bind(Value::Text("x".repeat(2_000_001))).await.unwrap_err().message, "string or blob too big: SQLITE_TOOBIG");
     let long = format!("INSERT INTO t VALUES('{}')", "x".repeat(100_000));
     assert_eq!(home.run("a", &long).await.unwrap_err().message, "statement too long: SQLITE_TOOBIG");
-    let six = vec!["SELECT 1"; 6].join(" UNION ALL ");
+    let six = ["SELECT 1"; 6].join(" UNION ALL ");
     assert_eq!(home.run("a", &six).await.unwrap_err().message, "too many terms in compound SELECT: SQLITE_ERROR");
     assert_eq!(home.run("a", "SELECT * FROM dbstat").await.unwrap_err().message, "no such table: dbstat: SQLITE_ERROR");
     assert_eq!(home.count("a", "SELECT count(*) FROM t").await, 1);

@@ -109,7 +109,9 @@ fn delete_and_update_take_order_by_and_limit() {
     assert_eq!(db.value("SELECT count(*) FROM w WHERE v = 2"), Value::Integer(2));
     db.last("CREATE TABLE \"odd limit\"(rowid, \"a'b\"); INSERT INTO \"odd limit\" VALUES(1,2),(1,2)");
     assert_eq!(db.last("DELETE FROM \"odd limit\" LIMIT 1").meta.changes, 1);
-    assert_eq!(db.error("DELETE FROM nope LIMIT 1"), "near \"LIMIT\": syntax error at offset 17: SQLITE_ERROR");
+    assert_eq!(db.error("DELETE FROM nope LIMIT 1"), "no such table: nope: SQLITE_ERROR");
+    db.last("CREATE VIEW v AS SELECT 1 AS a");
+    assert_eq!(db.error("UPDATE v SET a = 1 LIMIT 1"), "cannot modify v because it is a view: SQLITE_ERROR");
     assert_eq!(db.error("DELETE FROM t ORDER BY a"), "ORDER BY without LIMIT on DELETE: SQLITE_ERROR");
     assert_eq!(db.error("UPDATE t SET a = 1 ORDER BY a"), "ORDER BY without LIMIT on UPDATE: SQLITE_ERROR");
     assert_eq!(db.error("DELETE FROM t WHERE nope = 1 LIMIT 1"), "no such column: nope at offset 20: SQLITE_ERROR");
