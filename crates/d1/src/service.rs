@@ -24,6 +24,8 @@ const JURISDICTIONS: [&str; 3] = ["eu", "fedramp", "us"];
 const NAME_BYTES_MAX: usize = 64;
 /// Items of a page at most; more are cut to it.
 const PAGE_MAX: u64 = 10_000;
+/// How long a stop waits for what runs before it is ended.
+const SHUTDOWN_MS_MAX: u64 = 30_000;
 const USAGE_FLUSH: Duration = Duration::from_secs(5);
 
 /// The D1 service.
@@ -168,9 +170,10 @@ impl D1 {
         }
         let per_page = per_page.clamp(1, PAGE_MAX);
         let catalogue = self.read_catalogue();
+        let all = ctx.grant.allows(Service::D1, &[], Access::Read);
         let seen = |info: &&DatabaseInfo| {
             name.is_none_or(|name| info.name.contains(name))
-                && ctx.grant.allows(Service::D1, &[&info.name, &info.id.to_string()], Access::Read)
+                && (all || ctx.grant.allows(Service::D1, &[&info.name, &info.id.to_string()], Access::Read))
         };
         let total = catalogue.databases().filter(seen).count() as u64;
         let skip = page.max(1).saturating_sub(1).saturating_mul(per_page);
@@ -332,7 +335,12 @@ impl D1 {
         if let Err(error) = self.flush_usage().await {
             tracing::warn!(%error, "the last usage figures could not be stored");
         }
-        self.log.shutdown().await;
+        // An import may run for long: it is given as long as a query, then undone.
+        let patience = Duration::from_millis(self.limits.query_ms_max.min(SHUTDOWN_MS_MAX));
+        if tokio::time::timeout(patience, self.log.shutdown()).await.is_err() {
+            self.log.interrupt_all();
+            self.log.shutdown().await;
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Counted in memory and written to the catalogue every few seconds and at a clean stop: a crash
 //! loses at most the last seconds of these figures, and nothing else.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use base::{DatabaseId, Result, Timestamp};
 use log::Database;
@@ -18,7 +18,7 @@ const HOURS_MAX: usize = 25;
 #[derive(Default)]
 pub(crate) struct Usage {
     hours: HashMap<DatabaseId, BTreeMap<i64, HourUse>>,
-    dirty: Vec<(DatabaseId, i64)>,
+    dirty: HashSet<(DatabaseId, i64)>,
 }
 
 impl Usage {
@@ -60,9 +60,7 @@ impl Usage {
         while hours.len() > HOURS_MAX {
             hours.pop_first();
         }
-        if self.dirty.last() != Some(&(id, hour)) && !self.dirty.contains(&(id, hour)) {
-            self.dirty.push((id, hour));
-        }
+        self.dirty.insert((id, hour));
     }
 
     /// The last 24 hours, oldest first.

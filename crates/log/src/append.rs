@@ -350,6 +350,7 @@ impl Log {
     pub async fn remove_database(&self, id: DatabaseId, reason: &str) -> Result<()> {
         let inner = self.databases.lock().expect("no thread panics with this lock").remove(&id);
         if let Some(inner) = inner {
+            inner.interrupt();
             Database::new(inner).close(reason).await;
         }
         self.lock().pins.remove(&id);
@@ -387,6 +388,13 @@ impl Log {
             let _ = disk.remove(&draft);
             Error::io("the new database's file", error)
         })
+    }
+
+    /// Ends the statements that run now with a reset; their transactions are undone.
+    pub fn interrupt_all(&self) {
+        for inner in self.databases.lock().expect("no thread panics with this lock").values() {
+            inner.interrupt();
+        }
     }
 
     /// Ends all work: databases finish their queues, are checkpointed and closed, the flusher ends.

@@ -136,13 +136,6 @@ impl Database {
     pub fn position(&self) -> u64 {
         self.inner.position.load(Ordering::Relaxed)
     }
-
-    /// Ends the statement that runs now with a reset.
-    pub fn interrupt(&self) {
-        if let Some(cancel) = &self.inner.lock_queue().cancel {
-            cancel.store(true, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Inner {
@@ -168,6 +161,13 @@ impl Inner {
     fn lock_slot(&self) -> std::sync::MutexGuard<'_, Slot> {
         // A job's panic is caught inside, so the lock is never poisoned.
         self.slot.lock().expect("jobs do not unwind through the slot's lock")
+    }
+
+    /// Ends the statement that runs now, and every later one of this connection, with a reset.
+    pub(crate) fn interrupt(&self) {
+        if let Some(cancel) = &self.lock_queue().cancel {
+            cancel.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(crate) const fn id(&self) -> DatabaseId {

@@ -7,7 +7,7 @@ use std::{
     path::Path,
     ptr,
     sync::{
-        Arc,
+        Arc, Once,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -97,7 +97,12 @@ impl Conn {
     ///
     /// # Errors
     /// [`Code::Io`] if the file is not there or cannot be opened.
+    ///
+    /// # Panics
+    /// If the program was linked with another SQLite than the metered one: every figure would be wrong.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+        static LINKED: Once = Once::new();
+        LINKED.call_once(raw::assert_metered);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let opened = match &options.vfs {
             Some(vfs) => rusqlite::Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),

@@ -96,6 +96,18 @@ pub(crate) fn prepare(
     Ok(((!stmt.is_null()).then_some(RawStatement { stmt }), next))
 }
 
+/// Runs a statement whose cost is known, so that a program with another SQLite stops at its start.
+pub(crate) fn assert_metered() {
+    let db = rusqlite::Connection::open_in_memory().expect("SQLite opens a database in memory");
+    db.execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES(1),(2),(3)").expect("SQLite runs three inserts");
+    let text = SqlText::new("SELECT count(*) FROM t").expect("no NUL");
+    // SAFETY: the handle is used while `db` lives and is not closed here.
+    let (stmt, _) = prepare(unsafe { db.handle() }, &text, 0, false).expect("SQLite prepares a count");
+    let stmt = stmt.expect("a SELECT is a statement");
+    stmt.step().expect("SQLite counts three rows");
+    assert_eq!(stmt.rows(), (3, 0), "the linked SQLite does not count rows: it is not the one that crates/sqlite builds");
+}
+
 impl RawStatement {
     pub(crate) fn is_readonly(&self) -> bool {
         // SAFETY: `stmt` is a live statement.

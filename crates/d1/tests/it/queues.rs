@@ -51,3 +51,16 @@ async fn d3_03_a_stop_ends_what_waits_with_a_reset_and_lets_what_runs_finish() {
     assert_eq!(running.await.unwrap().unwrap_err().0, "D1 DB exceeded its CPU time limit and was reset.");
     assert_eq!(home.run("a", "SELECT 1").await.unwrap_err().code, Code::Reset);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleting_a_database_ends_what_runs_on_it() {
+    let home = std::sync::Arc::new(Home::new(Limits::d1_paid()).await);
+    home.create("a").await;
+    let running = {
+        let home = std::sync::Arc::clone(&home);
+        tokio::spawn(async move { home.run("a", SLOW).await.map(drop).map_err(|e| e.code) })
+    };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    home.d1.delete(&home.ctx, "a").await.unwrap();
+    assert_eq!(running.await.unwrap(), Err(Code::Reset));
+}
