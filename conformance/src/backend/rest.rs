@@ -99,7 +99,7 @@ impl Backend for Rest {
 
     fn run(&mut self, batch: &Batch) -> Result<Vec<StatementResult>, String> {
         let database = self.database.as_ref().ok_or("no database: `fresh` was not called")?;
-        if batch.one_statement_per_item {
+        if batch.is_prepared {
             return self.bound(database, &batch.items);
         }
         let body = match batch.items.as_slice() {

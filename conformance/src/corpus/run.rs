@@ -85,5 +85,5 @@ pub(super) fn send(request: &Request, backend: &mut dyn Backend) -> Result<Answe
         };
         items.push(Statement { sql: expand(&item.sql)?, params });
     }
-    Ok(backend.run(&Batch { items, one_statement_per_item: request.prepared }))
+    Ok(backend.run(&Batch { items, is_prepared: request.prepared }))
 }

@@ -84,7 +84,7 @@ impl Catalogue {
 pub(crate) async fn run(system: &Database, items: Vec<Statement>) -> Result<Vec<Vec<Value>>> {
     let results = system
         .run(move |conn, reserve| {
-            let batch = Batch { items, one_statement_per_item: false };
+            let batch = Batch { items, is_prepared: false };
             execute::batch_reserving(conn, &batch, &execute::Options { unmetered: true, ..Default::default() }, reserve)
         })
         .await?;

@@ -147,7 +147,7 @@ async fn query(mut call: Call) -> Result<Answer> {
     let body = std::mem::take(&mut call.body);
     let decoded = offload(body.bytes.len() > HEAVY_BYTES, move || {
         let body = api::query::decode_binding(&body.bytes)?;
-        Ok((body.is_array, convert::batch(body.statements)))
+        Ok((body.is_array, convert::prepared(body.statements)))
     });
     let (is_array, batch) = decoded.await?;
     match call.app.d1.query(&call.ctx, &database, batch).await {

@@ -22,11 +22,19 @@ use crate::answer::HEAVY_BYTES;
 /// Names the server in `meta.served_by`.
 pub(crate) const SERVED_BY: &str = concat!("hearth-", env!("CARGO_PKG_VERSION"));
 
-/// A batch of what came over the wire. Each item may hold several statements.
-pub(crate) fn batch(statements: Vec<StatementBody>) -> Batch {
-    let items =
-        statements.into_iter().map(|statement| Statement { sql: statement.sql, params: statement.params.into_iter().map(value).collect() });
-    Batch { items: items.collect(), one_statement_per_item: false }
+/// A REST request's statements: each text is a script, which may end in comments and semicolons.
+pub(crate) fn scripts(statements: Vec<StatementBody>) -> Batch {
+    Batch { items: items(statements), is_prepared: false }
+}
+
+/// A binding's statements: prepared ones, after which nothing may stand.
+pub(crate) fn prepared(statements: Vec<StatementBody>) -> Batch {
+    Batch { items: items(statements), is_prepared: true }
+}
+
+fn items(statements: Vec<StatementBody>) -> Vec<Statement> {
+    let item = |body: StatementBody| Statement { sql: body.sql, params: body.params.into_iter().map(value).collect() };
+    statements.into_iter().map(item).collect()
 }
 
 fn value(param: Param) -> Value {
@@ -316,7 +324,7 @@ mod tests {
     fn numbers_are_bound_as_doubles() {
         let body = api::query::decode_rest(br#"{"sql":"s","params":[1,true,null,"t",[1]]}"#).unwrap();
         let expected = [Value::Real(1.0), Value::Real(1.0), Value::Null, Value::Text("t".to_owned()), Value::Blob(vec![1])].to_vec();
-        assert_eq!(batch(body).items[0].params, expected);
+        assert_eq!(scripts(body).items[0].params, expected);
     }
 
     #[test]

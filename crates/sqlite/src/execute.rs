@@ -63,7 +63,7 @@ pub fn batch_reserving(
     let outcome = conn.transaction(reserve, |conn| {
         let mut results = Vec::with_capacity(batch.items.len());
         for item in &batch.items {
-            results.extend(run_item(conn, item, batch.one_statement_per_item, options, &mut budget)?);
+            results.extend(run_item(conn, item, batch.is_prepared, options, &mut budget)?);
         }
         if results.is_empty() {
             return Err(Error::new(Code::Statement, NO_STATEMENTS));

@@ -29,14 +29,15 @@ pub struct Statement {
 pub struct Batch {
     /// The items; each may hold several statements.
     pub items: Vec<Statement>,
-    /// Whether each item must hold exactly one statement, as a Worker's prepared statement must.
-    pub one_statement_per_item: bool,
+    /// Whether each item is a Worker's prepared statement: it may hold several statements, and after
+    /// the last one nothing but white space.
+    pub is_prepared: bool,
 }
 
 impl Batch {
     /// A batch of one item without parameters.
     pub fn sql(sql: impl Into<String>) -> Self {
-        Self { items: vec![Statement { sql: sql.into(), params: Vec::new() }], one_statement_per_item: false }
+        Self { items: vec![Statement { sql: sql.into(), params: Vec::new() }], is_prepared: false }
     }
 }
 

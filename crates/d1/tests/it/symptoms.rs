@@ -27,7 +27,7 @@ async fn d3_01_d3_02_and_d1_17_refusals_of_size_have_their_texts_through_the_ser
     home.run("a", "CREATE TABLE t(a)").await.unwrap();
     let bind = |value: Value| {
         let item = Statement { sql: "INSERT INTO t VALUES(?1)".to_owned(), params: vec![value] };
-        home.d1.query(&home.ctx, "a", Batch { items: vec![item], one_statement_per_item: false })
+        home.d1.query(&home.ctx, "a", Batch { items: vec![item], is_prepared: false })
     };
     bind(Value::Text("x".repeat(2_000_000))).await.unwrap();
     assert_eq!(bind(Value::Text("x".repeat(2_000_001))).await.unwrap_err().message, "string or blob too big: SQLITE_TOOBIG");

@@ -138,7 +138,7 @@ fn d1_21_limits_of_a_batch_apply_to_each_statement() {
     let mut db = Db::new();
     db.last("CREATE TABLE t(a)");
     let item = sqlite::Statement { sql: format!("INSERT INTO t VALUES('{}')", "x".repeat(99_900)), params: Vec::new() };
-    let batch = sqlite::Batch { items: vec![item; 40], one_statement_per_item: true };
+    let batch = sqlite::Batch { items: vec![item; 40], is_prepared: true };
     assert_eq!(sqlite::execute::batch(&mut db.conn, &batch, &Default::default()).unwrap().len(), 40);
 }
 

@@ -39,7 +39,7 @@ impl Db {
     }
 
     pub(crate) fn bind(&mut self, sql: &str, params: &[Value]) -> Result<Vec<StatementResult>, String> {
-        let batch = Batch { items: vec![Statement { sql: sql.to_owned(), params: params.to_vec() }], one_statement_per_item: false };
+        let batch = Batch { items: vec![Statement { sql: sql.to_owned(), params: params.to_vec() }], is_prepared: false };
         let results = execute::batch(&mut self.conn, &batch, &execute::Options::default()).map_err(|error| error.to_string())?;
         Ok(results.into_iter().flatten().collect())
     }

@@ -30,7 +30,7 @@ fn d3_03_texts_of_requests_without_statements() {
 fn a_workers_statement_takes_no_text_after_its_end() {
     let mut db = Db::new();
     let mut run = |sql: &str| {
-        let batch = Batch { items: vec![Statement { sql: sql.into(), params: Vec::new() }], one_statement_per_item: true };
+        let batch = Batch { items: vec![Statement { sql: sql.into(), params: Vec::new() }], is_prepared: true };
         execute::batch(&mut db.conn, &batch, &execute::Options::default()).map(|results| results[0].len()).map_err(|error| error.message)
     };
     assert_eq!(run("SELECT 1; \n"), Ok(1));
@@ -162,7 +162,7 @@ fn items_that_hold_nothing_are_left_out() {
     let mut db = Db::new();
     let mut run = |items: &[&str]| {
         let items = items.iter().map(|sql| Statement { sql: (*sql).into(), params: Vec::new() }).collect();
-        execute::batch(&mut db.conn, &Batch { items, one_statement_per_item: true }, &execute::Options::default())
+        execute::batch(&mut db.conn, &Batch { items, is_prepared: true }, &execute::Options::default())
             .map(|results| results.len())
             .map_err(|error| error.message)
     };

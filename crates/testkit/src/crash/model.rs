@@ -42,7 +42,7 @@ impl Op {
     pub fn batch(&self) -> Batch {
         let items = if self.n == 0 { Self::tables() } else { self.statements() };
         let items = items.into_iter().map(|(sql, params)| Statement { sql, params }).collect();
-        Batch { items, one_statement_per_item: true }
+        Batch { items, is_prepared: true }
     }
 
     fn tables() -> Vec<(String, Vec<Value>)> {
