@@ -71,7 +71,7 @@ pub struct Config {
     pub crash_points: u64,
     /// Syncs that do nothing, to show that the run notices.
     pub dropped: Vec<SyncClass>,
-    /// Whether single operations also fail and the disk also fills up, before the crash.
+    /// Whether, before 40 of 100 crashes, a single operation or sync fails, or the disk fills up.
     pub faults: bool,
     /// The run ends when this many promises are broken.
     pub violations_max: usize,

@@ -18,7 +18,7 @@ const NOTE_BYTES_MAX: u64 = 200_000;
 pub const READ: &str = "SELECT 'a' AS what, n, hash AS x, at AS y FROM a \
      UNION ALL SELECT 'b', n, hash, 0 FROM b \
      UNION ALL SELECT 'gone', n, at, by FROM gone \
-     UNION ALL SELECT 'note', n, length(body), 0 FROM notes \
+     UNION ALL SELECT 'note', n, octet_length(body), 0 FROM notes \
      UNION ALL SELECT 'total', total, 0, 0 FROM counter";
 
 /// One transaction.
@@ -94,21 +94,25 @@ impl Op {
         (self.rng(2).next_u64() >> 11) as i64
     }
 
-    /// The text that belongs to it, if one does.
+    /// The length of the text that belongs to it, if one does.
+    fn note_bytes(&self) -> Option<u64> {
+        let mut rng = self.rng(3);
+        match rng.below(100) {
+            0..60 => None,
+            60..90 => Some(rng.below(6_000)),
+            _ => Some(rng.below(NOTE_BYTES_MAX + 1)),
+        }
+    }
+
+    /// The text that belongs to it, if one does: letters `a` to `p`.
     #[must_use]
     pub fn note(&self) -> Option<String> {
-        let mut rng = self.rng(3);
-        let bytes = match rng.below(100) {
-            0..60 => return None,
-            60..90 => rng.below(6_000),
-            _ => rng.below(NOTE_BYTES_MAX + 1),
-        };
-        let mut text = String::with_capacity(bytes as usize + 16);
-        while (text.len() as u64) < bytes {
-            text.push_str(&format!("{:016x}", rng.next_u64()));
+        let mut bytes = vec![0; self.note_bytes()? as usize];
+        self.rng(4).fill(&mut bytes);
+        for byte in &mut bytes {
+            *byte = b'a' + (*byte & 15);
         }
-        text.truncate(bytes as usize);
-        Some(text)
+        Some(String::from_utf8(bytes).expect("ASCII"))
     }
 }
 
@@ -187,7 +191,7 @@ impl Observed {
         let mut positions = BTreeSet::new();
         for (n, (hash, at)) in &self.a {
             let op = Op::new(seed, db, *n);
-            let note = op.note().map(|text| text.len() as u64);
+            let note = op.note_bytes();
             if *hash != op.hash() || self.b.get(n) != Some(hash) {
                 return Err(format!("transaction {n}: hash {hash} in a, {:?} in b, written was {}", self.b.get(n), op.hash()));
             }

@@ -72,7 +72,7 @@ impl<'c, S: System> Lineage<'c, S> {
         } else {
             self.disk.crash_at(now + point);
         }
-        let faulty = self.config.faults && first_at.is_none() && rng.percent(15);
+        let faulty = self.config.faults && first_at.is_none() && rng.percent(40);
         if faulty {
             report.faults += 1;
             match rng.below(5) {
@@ -209,9 +209,12 @@ impl<'c, S: System> Lineage<'c, S> {
         Ok(())
     }
 
+    /// The last operations, and of the earlier ones those that failed.
     fn last_operations(&self) -> String {
         let trace = self.disk.trace();
-        trace.iter().rev().take(12).rev().map(|traced| format!("\n    {traced}")).collect()
+        let (earlier, last) = trace.split_at(trace.len().saturating_sub(12));
+        let failed = earlier.iter().filter(|traced| traced.note == "failed");
+        failed.chain(last).map(|traced| format!("\n    {traced}")).collect()
     }
 }
 
@@ -263,13 +266,11 @@ impl<S: System> Shift<'_, S> {
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Whether an error is to be expected; reports it if not.
-    fn excused(&self, what: &str, db: usize, error: &str) -> bool {
-        let excused = self.faulty || self.disk.is_dead();
-        if !excused {
+    /// Reports an error that was not to be expected.
+    fn failed(&self, what: &str, db: usize, error: &str) {
+        if !self.faulty && !self.disk.is_dead() {
             self.report(format!("database {db}: {what} failed on a disk that works: {error}"));
         }
-        excused
     }
 
     fn write(&self, seed: u64) {
@@ -283,7 +284,12 @@ impl<S: System> Shift<'_, S> {
         for _ in 0..TRANSACTIONS_MAX {
             let db = rng.index(N_DATABASES);
             match self.apply(db, &self.histories[db].issue()) {
-                Ok(()) => failures = 0,
+                Ok(()) => {
+                    failures = 0;
+                    if rng.percent(25) {
+                        self.read_once(db);
+                    }
+                }
                 // After a single fault it may go on or refuse everything: both are right.
                 Err(()) => failures += 1,
             }
@@ -300,30 +306,31 @@ impl<S: System> Shift<'_, S> {
                 Ok(())
             }
             Err(error) => {
-                self.excused("a transaction", db, &error);
+                self.failed("a transaction", db, &error);
                 Err(())
             }
         }
     }
 
-    /// Reads beside the writers: no answer may lack what was acknowledged before it was asked for.
     fn read(&self, seed: u64) {
         let mut rng = Rng::new(seed);
         while !self.done.load(Ordering::Acquire) && !self.disk.is_dead() {
-            let db = rng.index(N_DATABASES);
-            let before = self.histories[db].before_read();
-            match Observed::from_answer(self.system.query(db, READ)) {
-                Ok(shown) => {
-                    self.n_reads.fetch_add(1, Ordering::Relaxed);
-                    if let Err(error) = self.histories[db].judge(&before, &shown) {
-                        self.report(format!("database {db}, a read beside the writers: {error}"));
-                    }
-                }
-                Err(error) => {
-                    self.excused("a read", db, &error);
+            self.read_once(rng.index(N_DATABASES));
+            std::thread::yield_now();
+        }
+    }
+
+    /// Reads beside the writers: no answer may lack what was acknowledged before it was asked for.
+    fn read_once(&self, db: usize) {
+        let before = self.histories[db].before_read();
+        match Observed::from_answer(self.system.query(db, READ)) {
+            Ok(shown) => {
+                self.n_reads.fetch_add(1, Ordering::Relaxed);
+                if let Err(error) = self.histories[db].judge(&before, &shown) {
+                    self.report(format!("database {db}, a read beside the writers: {error}"));
                 }
             }
-            std::thread::yield_now();
+            Err(error) => self.failed("a read", db, &error),
         }
     }
 }
