@@ -3,7 +3,7 @@
 use std::{path::Path, process::Command, time::Duration};
 
 use crate::{
-    counts::Counts,
+    counts::{Counts, Runner},
     process::{self, exists},
     server::Server,
     steps::{Steps, Stop},
@@ -57,7 +57,7 @@ fn run(root: &Path, release: bool, strict: bool, counts: &mut Counts) -> Result<
     if strict {
         node.env("CI", "true");
     }
-    let clients = process::run_counting(node, RUN, counts).and_then(|()| {
+    let clients = process::run_counting(node, RUN, Runner::Own, counts).and_then(|()| {
         if counts.passed > 0 { Ok(()) } else { Err(Stop::Failed("all.mjs ended without a line `N passed, N failed`".to_owned())) }
     });
     if clients.is_err() {

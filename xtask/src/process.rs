@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use crate::{counts::Counts, date::Stopwatch, steps::Stop};
+use crate::{
+    counts::{Counts, Runner},
+    date::Stopwatch,
+    steps::Stop,
+};
 
 /// Time limit of a step that only reads the tree.
 pub(crate) const SHORT: Duration = Duration::from_secs(5 * 60);
@@ -88,12 +92,12 @@ pub(crate) fn run_reading(mut command: Command, limit: Duration, mut line: impl 
     result
 }
 
-/// As [`run_reading`], adding up the test runners' summary lines.
+/// As [`run_reading`], adding up the runner's summary lines.
 ///
 /// # Errors
 /// As [`run`], and [`Stop::Failed`] if a runner counted a failure and still ended well.
-pub(crate) fn run_counting(command: Command, limit: Duration, counts: &mut Counts) -> Result<(), Stop> {
-    run_reading(command, limit, |line| *counts += Counts::of_line(line))?;
+pub(crate) fn run_counting(command: Command, limit: Duration, runner: Runner, counts: &mut Counts) -> Result<(), Stop> {
+    run_reading(command, limit, |line| *counts += Counts::of_line(runner, line))?;
     if counts.failed > 0 {
         return Err(Stop::Failed(format!("{} tests failed, and the runner ended with status 0", counts.failed)));
     }
@@ -209,14 +213,14 @@ mod tests {
     #[test]
     fn both_pipes_are_counted() {
         let mut counts = Counts::default();
-        run_counting(sh("echo '3 passed, 0 failed'; echo 'test result: ok. 4 passed; 0 failed' >&2"), SHORT, &mut counts).unwrap();
+        run_counting(sh("echo '3 passed, 0 failed'; echo '4 passed, 0 failed' >&2"), SHORT, Runner::Own, &mut counts).unwrap();
         assert_eq!(counts.passed, 7);
     }
 
     #[test]
     fn a_counted_failure_fails_even_with_status_0() {
         let mut counts = Counts::default();
-        let stop = run_counting(sh("echo '3 passed, 1 failed'"), SHORT, &mut counts).unwrap_err();
+        let stop = run_counting(sh("echo '3 passed, 1 failed'"), SHORT, Runner::Own, &mut counts).unwrap_err();
         assert_eq!(stop.to_string(), "1 tests failed, and the runner ended with status 0");
     }
 

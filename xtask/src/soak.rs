@@ -3,7 +3,6 @@
 use std::{fs, hash::BuildHasher, path::Path, time::Duration};
 
 use crate::{
-    counts::Counts,
     date, process,
     steps::{Steps, Stop},
     test,
@@ -44,8 +43,7 @@ pub(crate) fn run(root: &Path, seed: Option<u64>) -> bool {
             environment: &environment,
             limit: LIMIT,
         };
-        test::tests(root, &settings, |line| {
-            *counts += Counts::of_line(line);
+        test::tests(root, &settings, counts, |line| {
             if let Some((_, figure)) = line.split_once(FIGURE)
                 && figures.len() < FIGURES_MAX
             {

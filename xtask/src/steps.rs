@@ -66,12 +66,12 @@ impl Steps {
     pub(crate) fn finish(&self) -> bool {
         let (table, total) = self.summary();
         eprintln!("\n{table}");
-        if total.skipped > 0 {
-            let effect = if self.strict { "counted as a failure, because CI=true" } else { "NOT run; CI would fail here" };
-            for step in &self.list {
-                if let Some(Stop::Skipped(why)) = &step.stop {
-                    eprintln!("SKIPPED {}: {why} ({effect})", step.name);
-                }
+        let effect = if self.strict { "counted as a failure, because CI=true" } else { "NOT run; CI would fail here" };
+        for step in &self.list {
+            match &step.stop {
+                None => {}
+                Some(Stop::Failed(why)) => eprintln!("FAILED  {}: {why}", step.name),
+                Some(Stop::Skipped(why)) => eprintln!("SKIPPED {}: {why} ({effect})", step.name),
             }
         }
         eprintln!("{} passed, {} failed in {:.0} s", total.passed, total.failed, self.started.elapsed().as_secs_f64());

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     clients,
-    counts::Counts,
+    counts::{Counts, Runner},
     process,
     steps::{Steps, Stop},
     tidy,
@@ -34,11 +34,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> bool {
         cargo.args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
         process::run(cargo, process::LONG)
     });
-    steps.step("tests", |counts| tests(root, &Settings::default(), |line| *counts += Counts::of_line(line)));
+    steps.step("tests", |counts| tests(root, &Settings::default(), counts, |_| {}));
     steps.step("doc tests", |counts| {
         let mut cargo = process::cargo(root);
         cargo.args(["test", "--workspace", "--doc", "--locked"]);
-        process::run_counting(cargo, process::LONG, counts)
+        process::run_counting(cargo, process::LONG, Runner::Libtest, counts)
     });
     if options.quick {
         eprintln!("\n--quick: the real clients are left out");
@@ -68,19 +68,24 @@ impl Default for Settings<'_> {
 ///
 /// # Errors
 /// [`Stop::Failed`] if a test fails.
-pub(crate) fn tests(root: &Path, settings: &Settings<'_>, line: impl FnMut(&str)) -> Result<(), Stop> {
+pub(crate) fn tests(root: &Path, settings: &Settings<'_>, counts: &mut Counts, mut line: impl FnMut(&str)) -> Result<(), Stop> {
     let mut probe = process::cargo(root);
     probe.args(["nextest", "--version"]);
     let mut cargo = process::cargo(root);
     cargo.envs(settings.environment.iter().map(|(name, value)| (name, value)));
-    if process::first_line(probe).is_some() {
+    let runner = if process::first_line(probe).is_some() {
         cargo.args(["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]).args(settings.nextest_args);
+        Runner::Nextest
     } else {
         eprintln!("cargo-nextest is not installed: `cargo test` runs the same tests, slower and without a limit for each test");
         cargo.args(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]);
         if !settings.nextest_args.is_empty() {
             cargo.args(["--", "--nocapture"]);
         }
-    }
-    process::run_reading(cargo, settings.limit, line)
+        Runner::Libtest
+    };
+    process::run_reading(cargo, settings.limit, |text| {
+        *counts += Counts::of_line(runner, text);
+        line(text);
+    })
 }
