@@ -70,7 +70,7 @@ function label([part, ...args]) {
 /** Runs one part. `each` gets its lines but for its sums. */
 async function begin([part, ...args], each) {
   const start_ms = Date.now();
-  const child = start(process.execPath, [join(HERE, `${part}.mjs`), ...args], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const child = start(process.execPath, [join(HERE, `${part}.mjs`), ...args], { env, stdio: ["ignore", "pipe", "inherit"], hurried_ms: 4_000 });
   const ended = new Promise((done) => child.on("close", (code, by) => done(code ?? by)));
   const lines = [];
   let sum;

@@ -74,8 +74,7 @@ await report.test("nothing has changed at the end", async () => assert.deepEqual
 await report.test("the server ends well", () => target.close());
 await report.test("no secret is in the log", () => {
   const log = server.log();
-  assert.ok(log.includes("10000") || log.includes("CredentialUnknown"), "the log says that requests were refused");
-  assert.ok(log.split("\n").length > 200, `the log has ${log.split("\n").length} lines`);
+  assert.match(log, /\bINFO\b.*\/tokens/, "the log names the routes that were asked for");
   for (const secret of secrets) {
     const at = log.indexOf(secret);
     const found = at === -1 ? "" : log.slice(log.lastIndexOf("\n", at) + 1, log.indexOf("\n", at)).replaceAll(secret, "<the secret>");

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::Grant;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Timestamp(pub i64);
 
 /// The only way to read the time.

@@ -1,6 +1,6 @@
 //! The catalogue: which databases and tokens there are. SQL in the system database, a copy in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use base::{Code, DatabaseId, Error, Grant, Limits, Result, Scope, Timestamp, TokenId};
 use log::Database;
@@ -12,6 +12,7 @@ const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS databases(
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, location_hint TEXT, jurisdiction TEXT,
   read_replication TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS removed(id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS tokens(
   id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL, created_at INTEGER NOT NULL,
   expires_at INTEGER, revoked_at INTEGER) WITHOUT ROWID;
@@ -40,6 +41,8 @@ pub(crate) struct Catalogue {
     ids: HashMap<DatabaseId, Timestamp>,
     names: HashMap<String, DatabaseId>,
     pub(crate) tokens: HashMap<String, TokenRecord>,
+    /// Databases that were deleted and whose files may still be there.
+    pub(crate) removed: HashSet<DatabaseId>,
 }
 
 impl Catalogue {
@@ -122,6 +125,9 @@ pub(crate) async fn load(system: &Database) -> Result<Catalogue> {
             jurisdiction: row.optional_text()?,
             read_replication: row.text()?,
         });
+    }
+    for row in run(system, vec![statement("SELECT id FROM removed", Vec::new())]).await? {
+        catalogue.removed.insert(Row(row.into_iter()).text()?.parse()?);
     }
     let sql = "SELECT id, name, hash, scopes, created_at, expires_at, revoked_at FROM tokens";
     for row in run(system, vec![statement(sql, Vec::new())]).await? {

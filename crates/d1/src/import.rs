@@ -15,7 +15,7 @@ use sqlite::script;
 use tokio::sync::Notify;
 
 use crate::{
-    Config, D1, ImportInit, ImportResult, ImportState, TransferStatus,
+    Bookmark, Config, D1, ImportInit, ImportResult, ImportState, TransferStatus,
     link::{self, LINK_MS, TRANSFERS_MAX},
 };
 
@@ -188,6 +188,9 @@ impl D1 {
             uploads.remove(&link);
             pending
         };
+        if self.imports.lock_jobs().len() >= TRANSFERS_MAX {
+            return Err(Error::new(Code::Overloaded, format!("there were {TRANSFERS_MAX} imports within the hour; try again later")));
+        }
         let bookmark = link::transfer_bookmark(ctx.clock.now(), ctx.rng.as_ref());
         let job = Arc::new(Job { database: info.id, made_at: ctx.clock.now(), progress: Mutex::default(), news: Notify::new() });
         self.imports.lock_jobs().insert(bookmark.clone(), Arc::clone(&job));
@@ -210,8 +213,9 @@ impl D1 {
     async fn import_file(&self, job: &Arc<Job>, path: PathBuf) -> Result<ImportResult> {
         let database = self.database(job.database);
         let watched = Arc::clone(job);
-        let totals = database
-            .run(move |conn, reserve| {
+        self.check_account()?;
+        let (totals, ticket) = database
+            .run_at(move |conn, reserve| {
                 let file = File::open(&path).map_err(|error| Error::io("an upload", error))?;
                 let mut reader = BufReader::with_capacity(1 << 16, file);
                 let mut reported = 0;
@@ -233,7 +237,7 @@ impl D1 {
         job.say(format!("Processed {} queries.", totals.statements));
         let summary = sqlite::StatementResult { meta: totals.meta, ..Default::default() };
         self.account(job.database, std::iter::once(&summary));
-        let final_bookmark = link::position_bookmark(database.position(), job.database);
+        let final_bookmark = Bookmark::new(job.database, ticket).to_string();
         Ok(ImportResult { final_bookmark, num_queries: totals.statements, meta: totals.meta })
     }
 

@@ -7,6 +7,7 @@
 //! so creating and deleting databases is as durable as any write. A copy of it in memory answers
 //! every look-up.
 
+mod bookmark;
 mod catalogue;
 mod export;
 mod import;
@@ -16,6 +17,7 @@ mod token;
 mod types;
 mod usage;
 
+pub use bookmark::Bookmark;
 pub use import::Upload;
 pub use service::D1;
 pub use sqlite::{Batch, ItemResults, Meta, Statement, StatementResult, Value};

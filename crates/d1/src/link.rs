@@ -5,7 +5,7 @@ use base::{Rng, Timestamp};
 /// How long an upload or download link lives.
 pub(crate) const LINK_MS: i64 = 3_600_000;
 /// Uploads, imports and exports that may be known at once, over all databases.
-pub(crate) const TRANSFERS_MAX: usize = 1_000;
+pub(crate) const TRANSFERS_MAX: usize = 200;
 
 /// 32 random bytes in hex.
 pub(crate) fn secret(rng: &dyn Rng) -> String {
@@ -25,9 +25,4 @@ pub(crate) fn transfer_bookmark(now: Timestamp, rng: &dyn Rng) -> String {
     rng.fill(&mut bytes);
     let ms = now.0.unsigned_abs();
     format!("00000000-{:08x}-{:08x}-{}", ms >> 32, ms & 0xffff_ffff, hex(&bytes))
-}
-
-/// The bookmark of a position in the commit log. Time Travel does not take it yet.
-pub(crate) fn position_bookmark(lsn: u64, database: base::DatabaseId) -> String {
-    format!("00000001-{:08x}-{:08x}-{}", lsn >> 32, lsn & 0xffff_ffff, hex(&database.to_bytes()))
 }

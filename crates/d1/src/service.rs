@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{Arc, Mutex, RwLock, RwLockReadGuard},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use log::{Database, Log};
 use sqlite::{Batch, ItemResults, Role, Value, execute};
 
 use crate::{
-    Config, DatabaseInfo, DatabaseStats, HourUse, NewDatabase, Page,
+    Bookmark, Config, DatabaseInfo, DatabaseStats, HourUse, NewDatabase, Page,
     catalogue::{self, Catalogue, optional_text, statement, text},
     export::Exports,
     import::Imports,
@@ -71,15 +72,21 @@ impl D1 {
         }
         let system_path = log::layout::database_path(&config.root, DatabaseId::SYSTEM);
         if !config.disk.exists(&system_path) {
+            refuse_lost_catalogue(&config)?;
             log.create_database_file(DatabaseId::SYSTEM)?;
         }
         let system = log.database(DatabaseId::SYSTEM, Role::Internal, &Arc::new(catalogue::system_limits()));
-        let (catalogue, usage) = runtime.block_on(async {
+        let (mut catalogue, usage) = runtime.block_on(async {
             let catalogue = catalogue::load(&system).await?;
             let usage = Usage::load(&system).await?;
             Ok::<_, Error>((catalogue, usage))
         })?;
         let sizes = sweep(&config, &catalogue)?;
+        if !catalogue.removed.is_empty() {
+            // Their files are gone now, names and all.
+            runtime.block_on(catalogue::run(&system, vec![statement("DELETE FROM removed", Vec::new())]))?;
+            catalogue.removed.clear();
+        }
         let limits = Arc::new(config.limits.clone());
         let d1 = Arc::new(Self {
             imports: Imports::new(&config)?,
@@ -249,44 +256,52 @@ impl D1 {
         let id = text(info.id.to_string());
         let statements = vec![
             statement("DELETE FROM databases WHERE id = ?1", vec![id.clone()]),
-            statement("DELETE FROM usage WHERE database = ?1", vec![id]),
+            statement("DELETE FROM usage WHERE database = ?1", vec![id.clone()]),
+            statement("INSERT INTO removed(id) VALUES(?1)", vec![id]),
         ];
         catalogue::run(&self.system, statements).await?;
         self.catalogue.write().expect("no thread panics while it holds the catalogue").remove(info.id);
         self.lock_usage().remove(info.id);
         self.lock_sizes().set(info.id, 0);
-        let gone = format!("The database {} could not be found", info.id);
+        let gone = Error::new(Code::DatabaseNotFound, format!("The database {} could not be found", info.id));
         if let Err(error) = self.log.remove_database(info.id, &gone).await {
             tracing::warn!(database = %info.id, ?error, "a deleted database's file is left; the next start sweeps it");
         }
         Ok(info)
     }
 
-    /// Runs a batch as one transaction and answers when what it saw and wrote is durable.
+    /// Runs a batch as one transaction and answers when what it saw and wrote is durable: with the
+    /// results and the bookmark of the state that they belong to.
     ///
     /// A grant that may only read gets a refusal for statements that write.
     ///
     /// # Errors
     /// SQLite's in production's words ([`Code::Sql`]), and those of the queue, the profile and the grant.
-    pub async fn query(&self, ctx: &Ctx, name_or_id: &str, batch: Batch) -> Result<Vec<ItemResults>> {
+    pub async fn query(&self, ctx: &Ctx, name_or_id: &str, batch: Batch) -> Result<(Vec<ItemResults>, Bookmark)> {
         let info = self.find(ctx, name_or_id, Access::Read)?;
         let may_write = ctx.grant.allows(Service::D1, &[&info.name, &info.id.to_string()], Access::Write);
         let refuse_writes: Option<fn() -> Error> = if !may_write {
             Some(|| Error::new(Code::ScopeMissing, "the token may only read this database (got a statement that writes)"))
-        } else if self.lock_sizes().total > self.limits.account_bytes_max {
+        } else if self.is_account_full() {
             Some(|| Error::new(Code::Sql, ACCOUNT_FULL))
         } else {
             None
         };
         let options = execute::Options { refuse_writes, unmetered: false };
-        let results = self.database(info.id).run(move |conn, reserve| execute::batch_reserving(conn, &batch, &options, reserve)).await?;
+        let database = self.database(info.id);
+        let (results, ticket) = database.run_at(move |conn, reserve| execute::batch_reserving(conn, &batch, &options, reserve)).await?;
         self.account(info.id, results.iter().flatten());
-        Ok(results)
+        Ok((results, Bookmark::new(info.id, ticket)))
     }
 
-    /// The bookmark of a database's last commit. Bookmarks of one database sort in commit order.
-    pub fn bookmark(&self, id: DatabaseId) -> String {
-        crate::link::position_bookmark(self.database(id).position(), id)
+    fn is_account_full(&self) -> bool {
+        self.lock_sizes().total > self.limits.account_bytes_max
+    }
+
+    /// # Errors
+    /// [`Code::Sql`] in production's words, while the account holds more than its profile allows.
+    pub(crate) fn check_account(&self) -> Result<()> {
+        if self.is_account_full() { Err(Error::new(Code::Sql, ACCOUNT_FULL)) } else { Ok(()) }
     }
 
     /// Books what statements cost and how large they left the database.
@@ -358,22 +373,56 @@ impl Sizes {
     }
 }
 
-/// Removes the files of databases that the catalogue does not know; returns the sizes of the others.
-fn sweep(config: &Config, catalogue: &Catalogue) -> Result<Sizes> {
-    let failed = |error: std::io::Error| Error::io("the databases' folder", error);
+/// Every file below the folder of databases, by the id in its name.
+fn database_files(config: &Config) -> Result<Vec<(DatabaseId, PathBuf)>> {
     let root = log::layout::databases_dir(&config.root);
-    let mut sizes = Sizes::default();
+    let mut files = Vec::new();
     for prefix in 0..=u8::MAX {
         let dir = root.join(format!("{prefix:02x}"));
-        for path in config.disk.list(&dir).map_err(failed)? {
+        for path in config.disk.list(&dir).map_err(|error| Error::io("the databases' folder", error))? {
             let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.get(..36)).and_then(|id| id.parse().ok());
-            let Some(id) = id else { continue };
-            if catalogue.by_id(id).is_none() {
-                tracing::info!(database = %id, "removed a file of a database that was never made whole or was deleted");
-                config.disk.remove(&path).map_err(failed)?;
-            } else if path.extension().is_some_and(|extension| extension == "db") {
-                sizes.set(id, config.disk.open(&path, false).and_then(|file| file.len()).map_err(failed)?);
+            files.extend(id.map(|id| (id, path)));
+        }
+    }
+    Ok(files)
+}
+
+/// Without its catalogue a folder of databases looks like a folder of orphans.
+fn refuse_lost_catalogue(config: &Config) -> Result<()> {
+    let files = database_files(config)?.into_iter().filter(|(_, path)| path.extension().is_some_and(|extension| extension == "db"));
+    match files.count() {
+        0 => Ok(()),
+        n => Err(Error::new(
+            Code::Corrupt,
+            format!(
+                "the catalogue system/system.db is missing and {n} database files are there. Nothing was changed; put the folder `system` back from a backup, or move `databases` away to start anew"
+            ),
+        )),
+    }
+}
+
+/// Clears away what a crash or a deletion left; returns the sizes of the databases.
+///
+/// A file that the catalogue does not know is removed only if it was to be: its database was deleted,
+/// or never made whole and so is empty. Any other one is moved to the folder `lost`.
+fn sweep(config: &Config, catalogue: &Catalogue) -> Result<Sizes> {
+    let failed = |error: std::io::Error| Error::io("the databases' folder", error);
+    let mut sizes = Sizes::default();
+    for (id, path) in database_files(config)? {
+        let is_database = path.extension().is_some_and(|extension| extension == "db");
+        let bytes = config.disk.open(&path, false).and_then(|file| file.len()).map_err(failed)?;
+        if catalogue.by_id(id).is_some() {
+            if is_database {
+                sizes.set(id, bytes);
             }
+        } else if catalogue.removed.contains(&id) || !is_database || bytes <= sqlite::PAGE_BYTES as u64 {
+            tracing::info!(database = %id, "removed a file of a database that was deleted or never made whole");
+            config.disk.remove(&path).map_err(failed)?;
+        } else {
+            let lost = config.root.join("lost");
+            config.disk.create_dir(&lost).map_err(failed)?;
+            config.disk.rename(&path, &lost.join(format!("{id}.db"))).map_err(failed)?;
+            tracing::warn!(database = %id, "a database file that the catalogue does not know was moved to the folder `lost`");
         }
     }
     Ok(sizes)

@@ -86,6 +86,9 @@ impl D1 {
         }
         let _changing = self.changing.lock().await;
         if self.read_catalogue().tokens.len() >= TOKENS_MAX {
+            self.forget_dead_tokens(now).await?;
+        }
+        if self.read_catalogue().tokens.len() >= TOKENS_MAX {
             return Err(Error::new(Code::BadRequest, format!("there are {TOKENS_MAX} tokens already; no more can be made")));
         }
         let secret = new_secret(ctx);
@@ -111,6 +114,15 @@ impl D1 {
         catalogue::run(&self.system, vec![statement(sql, params)]).await?;
         self.catalogue.write().expect("no thread panics while it holds the catalogue").tokens.insert(record.hash.clone(), record);
         Ok((info, secret))
+    }
+
+    /// Makes room: tokens that were revoked or have ended are taken out of the list.
+    async fn forget_dead_tokens(&self, now: Timestamp) -> Result<()> {
+        let sql = "DELETE FROM tokens WHERE revoked_at IS NOT NULL OR expires_at <= ?1";
+        catalogue::run(&self.system, vec![statement(sql, vec![Value::Integer(now.0)])]).await?;
+        let mut catalogue = self.catalogue.write().expect("no thread panics while it holds the catalogue");
+        catalogue.tokens.retain(|_, token| token.info.revoked_at.is_none() && token.info.expires_at.is_none_or(|end| end > now));
+        Ok(())
     }
 
     /// All tokens, newest first, revoked and expired ones too.

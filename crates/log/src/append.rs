@@ -39,6 +39,9 @@ pub struct Config {
     pub on_poison: Arc<dyn Fn(String) + Send + Sync>,
 }
 
+/// What a request gets that a stop or a restart cut off.
+pub(crate) const RESET: &str = "D1 DB reset because its code was updated.";
+
 /// Bytes that may wait in memory for the disk; an append past it waits.
 const BUFFER_BYTES_MAX: usize = 8 << 20;
 
@@ -66,8 +69,8 @@ pub struct Log {
     pub(crate) moved: Condvar,
     pub(crate) databases: Mutex<HashMap<DatabaseId, Arc<DatabaseInner>>>,
     base_lsn: u64,
-    /// Times of the last commits before this start, so that commit times never go back.
-    recovered_times: HashMap<DatabaseId, Timestamp>,
+    /// No commit before this start has a later time, so that commit times never go back.
+    time_floor: Timestamp,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -77,6 +80,8 @@ pub(crate) struct State {
     /// Paths and first positions of the segments before the open one, oldest first.
     pub(crate) old: VecDeque<(PathBuf, u64)>,
     pub(crate) next_sequence: u64,
+    /// The latest time of any commit.
+    pub(crate) time: Timestamp,
     pub(crate) log_id: u64,
     /// Appended and not yet with the disk.
     pub(crate) buffer: Vec<u8>,
@@ -119,9 +124,9 @@ impl Log {
         config.rng.fill(&mut id);
         let log_id = u64::from_le_bytes(id);
         let base = recovered.end_lsn;
-        let head = Head { sequence: recovered.next_sequence, base_lsn: base, log_id };
-        let segment =
-            Segment::create(config.disk.as_ref(), &dir, head, config.clock.now(), GROWTH_BYTES).map_err(|failure| failed(failure.error))?;
+        let time = recovered.time.unwrap_or_default();
+        let head = Head { sequence: recovered.next_sequence, base_lsn: base, log_id, time };
+        let segment = Segment::create(config.disk.as_ref(), &dir, head, GROWTH_BYTES).map_err(|failure| failed(failure.error))?;
         // All that the old segments held is in the database files, synced.
         for path in &recovered.segments {
             config.disk.remove(path).map_err(failed)?;
@@ -131,6 +136,7 @@ impl Log {
             segment,
             old: VecDeque::new(),
             next_sequence: head.sequence + 1,
+            time,
             log_id,
             buffer: Vec::new(),
             buffer_lsn: base,
@@ -154,7 +160,7 @@ impl Log {
             moved: Condvar::new(),
             databases: Mutex::new(HashMap::new()),
             base_lsn: base,
-            recovered_times: recovered.databases.clone(),
+            time_floor: time,
             threads: Mutex::new(Vec::new()),
         });
         let spawn = |name: &str, body: fn(&Arc<Self>)| {
@@ -182,6 +188,11 @@ impl Log {
     /// Where the log began when it was opened.
     pub(crate) const fn base_lsn(&self) -> u64 {
         self.base_lsn
+    }
+
+    /// A time that no commit before this start is later than.
+    pub(crate) const fn time_floor(&self) -> Timestamp {
+        self.time_floor
     }
 
     /// The data folder.
@@ -287,6 +298,7 @@ impl Log {
         header.log_id = state.log_id;
         header.lsn = state.next_lsn();
         header.durable_lsn = state.durable;
+        state.time = state.time.max(header.time);
         let bytes = draft.len() as u64;
         draft.finish(header, &mut state.buffer);
         state.waiting_databases.insert(header.database);
@@ -336,8 +348,7 @@ impl Log {
     /// The handle of a database whose file exists.
     pub fn database(self: &Arc<Self>, id: DatabaseId, role: sqlite::Role, limits: &Arc<base::Limits>) -> Database {
         let mut databases = self.databases.lock().expect("no thread panics with this lock");
-        let last = self.recovered_times.get(&id).copied();
-        let inner = databases.entry(id).or_insert_with(|| DatabaseInner::new(self, id, role, Arc::clone(limits), last));
+        let inner = databases.entry(id).or_insert_with(|| DatabaseInner::new(self, id, role, Arc::clone(limits)));
         Database::new(Arc::clone(inner))
     }
 
@@ -347,11 +358,11 @@ impl Log {
     ///
     /// # Errors
     /// From the disk; what is left is an orphan that start-up sweeps.
-    pub async fn remove_database(&self, id: DatabaseId, reason: &str) -> Result<()> {
+    pub async fn remove_database(&self, id: DatabaseId, refusal: &Error) -> Result<()> {
         let inner = self.databases.lock().expect("no thread panics with this lock").remove(&id);
         if let Some(inner) = inner {
             inner.interrupt();
-            Database::new(inner).close(reason).await;
+            Database::new(inner).close(refusal).await;
         }
         self.lock().pins.remove(&id);
         let path = layout::database_path(&self.config.root, id);
@@ -401,9 +412,22 @@ impl Log {
     pub async fn shutdown(self: &Arc<Self>) {
         let databases: Vec<_> = self.databases.lock().expect("no thread panics with this lock").values().cloned().collect();
         for database in databases {
-            Database::new(database).close("D1 DB reset because its code was updated.").await;
+            Database::new(database).close(&Error::new(Code::Reset, RESET)).await;
         }
         self.stop();
+        self.leave_nothing();
+    }
+
+    /// After a clean stop all that was logged stands in the database files: the next start finds an
+    /// empty log.
+    fn leave_nothing(&self) {
+        let mut state = self.lock();
+        if state.poisoned.is_some() || !state.pins.is_empty() || !state.buffer.is_empty() || flush::roll(self, &mut state).is_err() {
+            return;
+        }
+        for (path, _) in std::mem::take(&mut state.old) {
+            let _ = self.config.disk.remove(&path);
+        }
     }
 
     /// Ends the log without closing the databases: what a process does that has to stop at once.

@@ -15,7 +15,7 @@ use base::{Code, DatabaseId, Error, Limits, Result, Timestamp};
 use sqlite::{Conn, OpenOptions, Role, wal};
 use tokio::sync::oneshot;
 
-use crate::{Log, Ticket, layout, position::Fate};
+use crate::{Log, Ticket, append::RESET, layout, position::Fate};
 
 const QUEUE_FULL: &str = "D1 DB is overloaded. Too many requests queued.";
 const QUEUE_LATE: &str = "D1 DB is overloaded. Requests queued for too long.";
@@ -47,15 +47,13 @@ pub(crate) struct Inner {
     /// Monotonic milliseconds of the last job.
     last_used: AtomicU64,
     is_open: AtomicBool,
-    /// The last commit's position.
-    position: AtomicU64,
 }
 
 struct Queue {
     jobs: VecDeque<(Duration, Job)>,
     running: bool,
     /// Set once the database takes no more work.
-    closed: Option<String>,
+    closed: Option<(Code, String)>,
     cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -66,10 +64,12 @@ struct Slot {
     opened_before: bool,
     /// The last commit's ticket: what an answer must wait for.
     last: Ticket,
+    /// The last commit that a checkpoint has put into the file.
+    durable: Ticket,
     /// Commits in the WAL: those that may still be lost, and the last one that cannot.
     commits: VecDeque<Logged>,
     frames: u32,
-    time: Option<Timestamp>,
+    time: Timestamp,
 }
 
 #[derive(Clone, Copy)]
@@ -89,15 +89,28 @@ impl Database {
         self.inner.id
     }
 
+    /// As [`Self::run_at`], without the position.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn run<T, F>(&self, job: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Conn, Reserve<'_>) -> Result<T> + Send + 'static,
+    {
+        self.run_at(job).await.map(|(value, _)| value)
+    }
+
     /// Runs `job` on the database's connection, after all jobs that came before, and answers when
-    /// everything that it saw or wrote is durable.
+    /// everything that it saw or wrote is durable: with the job's value and the position of the last commit
+    /// that it saw or made.
     ///
     /// The job goes on to its end if the caller goes away.
     ///
     /// # Errors
     /// The job's; [`Code::Overloaded`] for a full queue or a long wait; [`Code::Reset`] after
     /// [`Self::close`]; [`Code::Io`] if what it wrote could not be logged and was undone.
-    pub async fn run<T, F>(&self, job: F) -> Result<T>
+    pub async fn run_at<T, F>(&self, job: F) -> Result<(T, Ticket)>
     where
         T: Send + 'static,
         F: FnOnce(&mut Conn, Reserve<'_>) -> Result<T> + Send + 'static,
@@ -114,32 +127,29 @@ impl Database {
         let (outcome, ticket) = receiver.await.map_err(|_| Error::internal("a job of a database was dropped"))?;
         // A refusal tells of the database's state too, so it waits like an answer does.
         log.wait(ticket).await?;
-        outcome
+        Ok((outcome?, ticket))
     }
 
-    /// Takes no more jobs; those that wait get `reason` at once, the one that runs comes to its end;
+    /// Takes no more jobs; those that wait get `refusal` at once, the one that runs comes to its end;
     /// then the file is checkpointed and closed.
-    pub async fn close(&self, reason: &str) {
+    pub async fn close(&self, refusal: &Error) {
         let waiting = {
             let mut queue = self.inner.lock_queue();
-            queue.closed.get_or_insert_with(|| reason.to_owned());
+            queue.closed.get_or_insert_with(|| (refusal.code, refusal.message.clone()));
             std::mem::take(&mut queue.jobs)
         };
         for (_, job) in waiting {
-            job(&self.inner, Some(Error::new(Code::Reset, reason)));
+            job(&self.inner, Some(Error::new(refusal.code, refusal.message.clone())));
         }
         let inner = Arc::clone(&self.inner);
         let _ = tokio::task::spawn_blocking(move || inner.close_file()).await;
     }
-
-    /// The log's position of the last commit; before the first one since the start, where the log began then.
-    pub fn position(&self) -> u64 {
-        self.inner.position.load(Ordering::Relaxed)
-    }
 }
 
 impl Inner {
-    pub(crate) fn new(log: &Arc<Log>, id: DatabaseId, role: Role, limits: Arc<Limits>, last: Option<Timestamp>) -> Arc<Self> {
+    pub(crate) fn new(log: &Arc<Log>, id: DatabaseId, role: Role, limits: Arc<Limits>) -> Arc<Self> {
+        // All before this start is durable, so its last position is one that nobody waits for.
+        let last = Ticket { lsn: log.base_lsn(), epoch: 0 };
         Arc::new(Self {
             path: layout::database_path(log.root(), id),
             log: Arc::downgrade(log),
@@ -147,10 +157,9 @@ impl Inner {
             role,
             limits,
             queue: Mutex::new(Queue { jobs: VecDeque::new(), running: false, closed: None, cancel: None }),
-            slot: Mutex::new(Slot { time: last, ..Slot::default() }),
+            slot: Mutex::new(Slot { last, durable: last, time: log.time_floor(), ..Slot::default() }),
             last_used: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
-            position: AtomicU64::new(log.base_lsn()),
         })
     }
 
@@ -183,11 +192,11 @@ impl Inner {
     }
 
     fn push(self: &Arc<Self>, job: Job) -> Result<Arc<Log>> {
-        let log = self.log.upgrade().ok_or_else(|| Error::new(Code::Reset, "D1 DB reset because its code was updated."))?;
+        let log = self.log.upgrade().ok_or_else(|| Error::new(Code::Reset, RESET))?;
         let now = log.config.clock.monotonic();
         let mut queue = self.lock_queue();
-        if let Some(reason) = &queue.closed {
-            return Err(Error::new(Code::Reset, reason.clone()));
+        if let Some((code, message)) = &queue.closed {
+            return Err(Error::new(*code, message.clone()));
         }
         if queue.jobs.len() >= self.limits.queued_requests_max as usize {
             return Err(Error::new(Code::Overloaded, QUEUE_FULL));
@@ -227,7 +236,7 @@ impl Inner {
     /// position that the answer must wait for.
     fn work<T>(&self, job: impl FnOnce(&mut Conn, Reserve<'_>) -> Result<T>) -> (Result<T>, Ticket) {
         let Some(log) = self.log.upgrade() else {
-            return (Err(Error::new(Code::Reset, "D1 DB reset because its code was updated.")), Ticket::default());
+            return (Err(Error::new(Code::Reset, RESET)), Ticket::default());
         };
         let mut slot = self.lock_slot();
         if let Err(error) = self.ready(&log, &mut slot) {
@@ -261,11 +270,10 @@ impl Inner {
         let conn = slot.conn.as_mut().expect("a job has run on it");
         let Some(commit) = conn.take_commit()? else { return Ok(()) };
         let now = log.config.clock.now();
-        let time = slot.time.map_or(now, |last| now.max(Timestamp(last.0 + 1)));
+        let time = now.max(Timestamp(slot.time.0 + 1));
         let ticket = log.append(self.id, conn, &commit, time)?;
         slot.last = ticket;
-        self.position.store(ticket.lsn(), Ordering::Relaxed);
-        slot.time = Some(time);
+        slot.time = time;
         slot.frames = commit.last_frame;
         slot.commits.push_back(Logged { ticket, salts: commit.salts, last_frame: commit.last_frame });
         // Only the last durable commit and those after it can be cut back to.
@@ -322,7 +330,7 @@ impl Inner {
         match self.cut_wal(log, slot.commits.back().copied()) {
             Ok(frames) => {
                 slot.frames = frames;
-                slot.last = slot.commits.back().map_or_else(Ticket::default, |last| last.ticket);
+                slot.last = slot.commits.back().map_or(slot.durable, |last| last.ticket);
                 log.lock().fenced.remove(&self.id);
             }
             Err(error) => tracing::error!(database = %self.id, %error, "the WAL could not be cut back; the database stays fenced"),
@@ -384,6 +392,7 @@ impl Inner {
                 conn.reset_capture();
                 slot.frames = 0;
                 slot.commits.clear();
+                slot.durable = last;
                 let mut state = log.lock();
                 state.pins.remove(&self.id);
                 state.stats.checkpoints += 1;

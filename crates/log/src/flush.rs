@@ -75,12 +75,12 @@ fn next(log: &Log, spare: Vec<u8>) -> Option<Batch> {
 }
 
 /// Begins a new segment at the buffer's position.
-fn roll(log: &Log, state: &mut State) -> Result<(), CreateError> {
+pub(crate) fn roll(log: &Log, state: &mut State) -> Result<(), CreateError> {
     let config = &log.config;
     let room = (segment::HEADER_BYTES + state.buffer.len() as u64 + Log::reserved(state)).next_multiple_of(GROWTH_BYTES);
-    let head = Head { sequence: state.next_sequence, base_lsn: state.buffer_lsn, log_id: state.log_id };
+    let head = Head { sequence: state.next_sequence, base_lsn: state.buffer_lsn, log_id: state.log_id, time: state.time };
     state.next_sequence += 1;
-    let segment = Segment::create(config.disk.as_ref(), &log.dir, head, config.clock.now(), room)?;
+    let segment = Segment::create(config.disk.as_ref(), &log.dir, head, room)?;
     let old = std::mem::replace(&mut state.segment, segment);
     state.old.push_back((old.path, old.base_lsn));
     Ok(())

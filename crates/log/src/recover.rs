@@ -32,6 +32,8 @@ pub struct Recovered {
     pub pages: u64,
     /// Bytes of a torn tail that were cut.
     pub torn_bytes: u64,
+    /// No commit so far has a later time.
+    pub(crate) time: Option<Timestamp>,
     /// The number of the next segment.
     pub(crate) next_sequence: u64,
     /// The highest position that a record calls durable.
@@ -101,6 +103,7 @@ fn sources(disk: &dyn Disk, root: &Path, found: &mut Recovered) -> Result<Vec<So
         found.next_sequence = found.next_sequence.max(number + 1);
         match segment::read_header(file.as_ref()).map_err(failed)? {
             Found::Head(head) => {
+                found.time = found.time.max(Some(head.time));
                 sources.push((head.sequence, Source { path, file, base: head.base_lsn, log_id: head.log_id, len }));
             }
             Found::Unused => {}
@@ -149,6 +152,7 @@ fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<Dat
             image.database_pages = header.database_pages;
             image.time = Some(header.time);
             found.databases.insert(header.database, header.time);
+            found.time = found.time.max(Some(header.time));
             found.commits += 1;
         }
     }

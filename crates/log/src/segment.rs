@@ -40,6 +40,8 @@ pub(crate) struct Head {
     pub(crate) base_lsn: u64,
     /// The incarnation whose records stand here.
     pub(crate) log_id: u64,
+    /// No commit before this segment has a later time.
+    pub(crate) time: Timestamp,
 }
 
 /// Why a segment could not be made.
@@ -53,7 +55,7 @@ pub(crate) struct CreateError {
 
 impl Segment {
     /// Makes a segment. It is durable, name and all, when this returns.
-    pub(crate) fn create(disk: &dyn Disk, dir: &Path, head: Head, now: Timestamp, bytes: u64) -> Result<Self, CreateError> {
+    pub(crate) fn create(disk: &dyn Disk, dir: &Path, head: Head, bytes: u64) -> Result<Self, CreateError> {
         let path = layout::segment_path(dir, head.sequence);
         let clean = |error| CreateError { error, may_remain: false };
         let file = disk.open(&path, true).map_err(clean)?;
@@ -62,7 +64,7 @@ impl Segment {
             let _ = disk.remove(&path);
             return Err(clean(error));
         }
-        let sealed = file.write_all_at(&header(head, now), 0).and_then(|()| file.sync()).and_then(|()| disk.sync_dir(dir));
+        let sealed = file.write_all_at(&header(head), 0).and_then(|()| file.sync()).and_then(|()| disk.sync_dir(dir));
         if let Err(error) = sealed {
             let gone = disk.remove(&path).and_then(|()| disk.sync_dir(dir));
             return Err(CreateError { error, may_remain: gone.is_err() });
@@ -76,13 +78,13 @@ impl Segment {
     }
 }
 
-fn header(head: Head, now: Timestamp) -> [u8; HEADER_BYTES as usize] {
+fn header(head: Head) -> [u8; HEADER_BYTES as usize] {
     let mut bytes = [0; HEADER_BYTES as usize];
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
     bytes[16..24].copy_from_slice(&head.log_id.to_le_bytes());
     bytes[24..32].copy_from_slice(&head.base_lsn.to_le_bytes());
-    bytes[32..40].copy_from_slice(&now.0.to_le_bytes());
+    bytes[32..40].copy_from_slice(&head.time.0.to_le_bytes());
     bytes[40..48].copy_from_slice(&head.sequence.to_le_bytes());
     let sum = xxh3_64(&bytes[..56]);
     bytes[56..].copy_from_slice(&sum.to_le_bytes());
@@ -113,5 +115,5 @@ pub(crate) fn read_header(file: &dyn DiskFile) -> io::Result<Found> {
     if !whole {
         return Ok(Found::Broken);
     }
-    Ok(Found::Head(Head { sequence: word(40), base_lsn: word(24), log_id: word(16) }))
+    Ok(Found::Head(Head { sequence: word(40), base_lsn: word(24), log_id: word(16), time: Timestamp(word(32).cast_signed()) }))
 }

@@ -151,9 +151,9 @@ async fn query(mut call: Call) -> Result<Answer> {
     });
     let (is_array, batch) = decoded.await?;
     match call.app.d1.query(&call.ctx, &database, batch).await {
-        Ok(results) => {
+        Ok((results, bookmark)) => {
             let (heavy, app) = (convert::are_heavy(&results), call.app);
-            let bookmark = session::headers(&app, &call.ctx, &call.headers, &database).await;
+            let bookmark = session::headers(&call.headers, bookmark);
             let body = offload(heavy, move || Ok(convert::binding_results(&results, is_array, &app.config.region, format))).await?;
             Ok(Answer::json(body).with_headers(bookmark))
         }

@@ -69,8 +69,8 @@ pub(crate) async fn raw(call: Call) -> Result<Answer> {
 async fn run(mut call: Call, form: Form) -> Result<Answer> {
     let body = std::mem::take(&mut call.body);
     let batch = offload(body.bytes.len() > HEAVY_BYTES, move || api::query::decode_rest(&body.bytes).map(convert::scripts)).await?;
-    let results = call.app.d1.query(&call.ctx, call.capture("database"), batch).await?;
-    let bookmark = session::headers(&call.app, &call.ctx, &call.headers, call.capture("database")).await;
+    let (results, bookmark) = call.app.d1.query(&call.ctx, call.capture("database"), batch).await?;
+    let bookmark = session::headers(&call.headers, bookmark);
     let (heavy, app) = (convert::are_heavy(&results), call.app);
     let body = offload(heavy, move || Ok(convert::rest_results(&results, &app.config.region, form))).await?;
     Ok(Answer::json(body).with_headers(bookmark))

@@ -5,9 +5,7 @@
 //! primary, which is never behind any session, so the token that comes in needs no look.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use base::Ctx;
-
-use crate::App;
+use d1::Bookmark;
 
 /// workerd's binding sends and reads this one.
 const COMMIT_TOKEN: HeaderName = HeaderName::from_static("x-cf-d1-session-commit-token");
@@ -15,15 +13,8 @@ const COMMIT_TOKEN: HeaderName = HeaderName::from_static("x-cf-d1-session-commit
 const BOOKMARK: HeaderName = HeaderName::from_static("x-d1-bookmark");
 
 /// The headers that answer a session's request; none for a request outside of a session.
-///
-/// To be called after the query: a bookmark from before it could be older than what the query saw.
-pub(crate) async fn headers(app: &App, ctx: &Ctx, request: &HeaderMap, database: &str) -> Vec<(HeaderName, HeaderValue)> {
-    let asked: Vec<_> = [COMMIT_TOKEN, BOOKMARK].into_iter().filter(|name| request.contains_key(name)).collect();
-    if asked.is_empty() {
-        return Vec::new();
-    }
-    // The query has been answered; a database that was deleted meanwhile has no bookmark any more.
-    let Ok(info) = app.d1.get(ctx, database).await else { return Vec::new() };
-    let Ok(bookmark) = HeaderValue::from_str(&app.d1.bookmark(info.id)) else { return Vec::new() };
-    asked.into_iter().map(|name| (name, bookmark.clone())).collect()
+pub(crate) fn headers(request: &HeaderMap, bookmark: Bookmark) -> Vec<(HeaderName, HeaderValue)> {
+    let asked = [COMMIT_TOKEN, BOOKMARK].into_iter().filter(|name| request.contains_key(name));
+    let value = |name| Some((name, HeaderValue::from_str(&bookmark.to_string()).ok()?));
+    asked.filter_map(value).collect()
 }

@@ -1,7 +1,8 @@
 //! Writes a database as SQL that imports again, here and on Cloudflare.
 //!
-//! Order: tables with their rows, virtual tables with theirs, then indexes, views and triggers, so
-//! that no trigger fires and no index slows the import. No statement is longer than the statement
+//! Order: tables with their rows, virtual tables with theirs, then indexes and views, then what is
+//! built from those (FTS5 over a table or a view), then triggers, so that no trigger fires, no index
+//! slows the import, and everything is there before it is used. No statement is longer than the statement
 //! limit allows: a long value is sent in parts through a table that the script makes and drops.
 
 use std::io::Write;
@@ -71,6 +72,17 @@ pub fn write(conn: &Conn, options: &Options, out: &mut dyn Write, on_row: &mut d
             dump.line(&format!("{sql};"))?;
         }
     }
+    if !options.no_data {
+        for table in schema.tables.iter().filter(|table| table.kind == TableKind::External) {
+            let quoted = quote_name(&table.name);
+            dump.line(&format!("INSERT INTO {quoted}({quoted}) VALUES('rebuild');"))?;
+        }
+    }
+    if !options.no_schema {
+        for sql in &schema.triggers {
+            dump.line(&format!("{sql};"))?;
+        }
+    }
     dump.out.flush().map_err(|error| Error::io("the export", error))?;
     Ok(dump.totals)
 }
@@ -94,8 +106,9 @@ struct Table {
 
 struct Schema {
     tables: Vec<Table>,
-    /// Indexes, views and triggers in the order in which they were made.
+    /// Indexes and views in the order in which they were made.
     others: Vec<String>,
+    triggers: Vec<String>,
     has_virtual: bool,
     has_sequence: bool,
 }
@@ -105,7 +118,7 @@ impl Schema {
         let shadows: Vec<String> =
             texts(&conn.query_internal("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'", &[])?);
         let rows = conn.query_internal("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", &[])?;
-        let mut schema = Self { tables: Vec::new(), others: Vec::new(), has_virtual: false, has_sequence: false };
+        let mut schema = Self { tables: Vec::new(), others: Vec::new(), triggers: Vec::new(), has_virtual: false, has_sequence: false };
         for row in &rows {
             let [kind, name, owner, sql] = [text(&row[0]), text(&row[1]), text(&row[2]), text(&row[3])];
             schema.has_sequence |= name == "sqlite_sequence";
@@ -118,6 +131,8 @@ impl Schema {
                 let kind = table_kind(&name, &sql)?;
                 schema.has_virtual |= kind != TableKind::Plain;
                 schema.tables.push(Table { name, sql, kind });
+            } else if kind == "trigger" {
+                schema.triggers.push(sql);
             } else {
                 schema.others.push(sql);
             }
@@ -175,13 +190,10 @@ impl Dump<'_> {
         if !self.options.no_schema {
             self.line(&format!("{};", table.sql))?;
         }
-        if self.options.no_data || table.kind == TableKind::View {
+        if self.options.no_data || matches!(table.kind, TableKind::View | TableKind::External) {
             return Ok(());
         }
         let quoted = quote_name(&table.name);
-        if table.kind == TableKind::External {
-            return self.line(&format!("INSERT INTO {quoted}({quoted}) VALUES('rebuild');"));
-        }
         let names = self.columns(table)?;
         let list = names.join(",");
         let text = SqlText::new(&format!("SELECT {list} FROM {quoted}")).expect("names hold no NUL");

@@ -154,3 +154,51 @@ async fn created_databases_survive_a_crash_at_every_operation_and_deleted_ones_s
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_without_its_catalogue_is_refused_and_unknown_files_are_kept() {
+    let home = Home::new(Limits::d1_paid()).await;
+    let info = home.create("a").await;
+    home.run("a", "CREATE TABLE t(a); INSERT INTO t VALUES(7)").await.unwrap();
+    home.d1.shutdown().await;
+    let dir = home.dir;
+    let file = log::layout::database_path(dir.path(), info.id);
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::rename(dir.path().join("system"), dir.path().join("away")).unwrap();
+    let start = |clock| open(dir.path(), Arc::new(log::LocalDisk), Limits::d1_paid(), clock);
+    let error = start(Arc::new(Moved::default())).await.map(drop).unwrap_err();
+    assert_eq!(error.code, Code::Corrupt);
+    assert!(error.message.contains("system/system.db is missing and 1 database files are there"), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), bytes, "nothing was changed");
+    std::fs::rename(dir.path().join("away"), dir.path().join("system")).unwrap();
+
+    // A file of an id that the catalogue never heard of, as after an older backup of it.
+    let stranger = base::DatabaseId::random(&SystemRng);
+    let path = log::layout::database_path(dir.path(), stranger);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::copy(&file, &path).unwrap();
+    let d1 = start(Arc::new(Moved::default())).await.unwrap();
+    assert!(!path.exists());
+    assert_eq!(std::fs::read(dir.path().join("lost").join(format!("{stranger}.db"))).unwrap(), bytes);
+    d1.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn d5_07_bookmarks_sort_in_commit_order_over_restarts_and_name_what_was_seen() {
+    let mut home = Home::new(Limits::d1_paid()).await;
+    home.create("a").await;
+    let mut last = String::new();
+    for round in 0..3 {
+        for sql in ["CREATE TABLE IF NOT EXISTS t(a)", "INSERT INTO t VALUES(1)", "INSERT INTO t VALUES(2)"] {
+            let (_, read) = home.d1.query(&home.ctx, "a", d1::Batch::sql("SELECT 1")).await.unwrap();
+            assert!(read.to_string() >= last, "{last} then {read}");
+            let (_, wrote) = home.d1.query(&home.ctx, "a", d1::Batch::sql(sql)).await.unwrap();
+            let grew = wrote.to_string() > read.to_string();
+            assert!(grew || (round > 0 && sql.starts_with("CREATE")), "{read} then {wrote}");
+            last = wrote.to_string();
+        }
+        home = home.again(Limits::d1_paid()).await;
+    }
+    let shape: Vec<usize> = last.split('-').map(str::len).collect();
+    assert_eq!(shape, [8, 8, 8, 32]);
+}

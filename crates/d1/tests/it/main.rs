@@ -92,7 +92,7 @@ impl Home {
     }
 
     pub(crate) async fn run(&self, name: &str, sql: &str) -> Result<Vec<StatementResult>, Error> {
-        Ok(self.d1.query(&self.ctx, name, Batch::sql(sql)).await?.into_iter().flatten().collect())
+        Ok(self.d1.query(&self.ctx, name, Batch::sql(sql)).await?.0.into_iter().flatten().collect())
     }
 
     pub(crate) async fn count(&self, name: &str, sql: &str) -> i64 {

@@ -61,6 +61,12 @@ async fn deleting_a_database_ends_what_runs_on_it() {
         tokio::spawn(async move { home.run("a", SLOW).await.map(drop).map_err(|e| e.code) })
     };
     tokio::time::sleep(Duration::from_millis(100)).await;
+    let waiting = {
+        let home = std::sync::Arc::clone(&home);
+        tokio::spawn(async move { home.run("a", "SELECT 1").await.map(drop).map_err(|e| (e.code, e.retryable)) })
+    };
+    tokio::time::sleep(Duration::from_millis(50)).await;
     home.d1.delete(&home.ctx, "a").await.unwrap();
     assert_eq!(running.await.unwrap(), Err(Code::Reset));
+    assert_eq!(waiting.await.unwrap(), Err((Code::DatabaseNotFound, false)), "it can never succeed");
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use base::{DatabaseId, Limits, Rng, SystemClock};
+use base::{Clock, DatabaseId, Limits, Rng, SystemClock, Timestamp};
 use log::{Config, Database, Disk, Log};
 use sqlite::{Batch, Role, Value, execute};
 use testkit::{
@@ -30,6 +30,18 @@ impl Rng for Seeded {
     }
 }
 
+struct Still(i64, SystemClock);
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0)
+    }
+
+    fn monotonic(&self) -> std::time::Duration {
+        self.1.monotonic()
+    }
+}
+
 pub(crate) struct Engine {
     pub(crate) runtime: Runtime,
     pub(crate) log: Arc<Log>,
@@ -44,12 +56,27 @@ pub(crate) fn id(n: usize) -> DatabaseId {
 
 impl Engine {
     pub(crate) fn start(disk: Arc<dyn Disk>, root: &str, seed: u64) -> base::Result<Self> {
+        Self::start_with(disk, root, seed, Arc::new(SystemClock::default()))
+    }
+
+    /// On the machine's disk, at a wall time that stands still.
+    pub(crate) fn start_at(root: &str, ms: i64) -> base::Result<Self> {
+        Self::start_with(Arc::new(log::LocalDisk), root, 1, Arc::new(Still(ms, SystemClock::default())))
+    }
+
+    /// The time of each database's last commit, as the log's records have it.
+    pub(crate) fn log_times(&self) -> std::collections::HashMap<DatabaseId, i64> {
+        let found = Log::check(&log::LocalDisk, self.log.root()).unwrap();
+        found.databases.into_iter().map(|(id, time)| (id, time.0)).collect()
+    }
+
+    fn start_with(disk: Arc<dyn Disk>, root: &str, seed: u64, clock: Arc<dyn Clock>) -> base::Result<Self> {
         let poisoned = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&poisoned);
         let (log, recovered) = Log::open(Config {
             root: PathBuf::from(root),
             disk: Arc::clone(&disk),
-            clock: Arc::new(SystemClock::default()),
+            clock,
             rng: Arc::new(Seeded(Mutex::new(seed))),
             open_databases_max: 2,
             on_poison: Arc::new(move |reason| *slot.lock().unwrap() = Some(reason)),

@@ -57,6 +57,7 @@ fn redo_needs_neither_the_wal_nor_the_database_file_and_may_run_twice() {
     std::fs::write(&log, copy).unwrap();
     let engine = start(dir.path()).unwrap();
     assert_eq!(rows(&engine), Value::Integer(5));
+    engine.sql(0, "UPDATE t SET a = 2").unwrap();
     engine.stop();
     let engine = start(dir.path()).unwrap();
     assert_eq!(engine.recovered.commits, 0, "a clean stop leaves nothing to redo");
@@ -113,7 +114,7 @@ fn a_wal_that_recovery_did_not_write_is_not_believed() {
 }
 
 #[test]
-fn commit_times_never_go_back_and_segments_that_nobody_needs_go() {
+fn segments_that_nobody_needs_go() {
     let dir = tempfile::tempdir().unwrap();
     let engine = start(dir.path()).unwrap();
     engine.sql(0, "CREATE TABLE t(a)").unwrap();
@@ -128,4 +129,25 @@ fn commit_times_never_go_back_and_segments_that_nobody_needs_go() {
     assert!(engine.log.stats().bytes > 240_000_000);
     assert!(bytes <= 200 << 20, "{bytes} bytes of log are kept");
     engine.stop();
+}
+
+#[test]
+fn commit_times_never_go_back_with_the_clock_over_a_restart_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |ms: i64, clean: bool| {
+        let engine = Engine::start_at(dir.path().to_str().unwrap(), ms).unwrap();
+        engine.sql(0, "CREATE TABLE IF NOT EXISTS t(a); INSERT INTO t VALUES(1)").unwrap();
+        let time = engine.log_times()[&crate::engine::id(0)];
+        if clean {
+            engine.stop();
+        }
+        time
+    };
+    let mut last = 0;
+    for (ms, clean) in [(5_000, false), (9_000, true), (1_000, true), (2_000, false), (3_000, false), (20_000, true)] {
+        let time = at(ms, clean);
+        assert!(time > last && time >= ms, "{last}, then {time} at {ms}");
+        last = time;
+    }
+    assert!((20_000..21_000).contains(&last), "{last}");
 }

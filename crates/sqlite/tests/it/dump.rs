@@ -8,10 +8,11 @@ const SCHEMA: &str = "CREATE TABLE p(id INTEGER PRIMARY KEY AUTOINCREMENT, name 
 CREATE TABLE c(p INTEGER REFERENCES p(id), k TEXT, g AS (upper(k)) STORED, PRIMARY KEY(p, k)) WITHOUT ROWID;
 CREATE TABLE \"odd \"\" name\"(\"a b\", 'c');
 CREATE INDEX pi ON p(name);
-CREATE VIEW v AS SELECT name FROM p;
+CREATE VIEW v AS SELECT id, name FROM p;
 CREATE TRIGGER g AFTER INSERT ON p BEGIN INSERT INTO \"odd \"\" name\" VALUES(new.id, 'from trigger'); END;
 CREATE VIRTUAL TABLE f USING fts5(title, body);
 CREATE VIRTUAL TABLE e USING fts5(name, content='p', content_rowid='id');
+CREATE VIRTUAL TABLE ev USING fts5(name, content='v', content_rowid='id');
 CREATE VIRTUAL TABLE rt USING rtree(id, x0, x1);
 CREATE VIRTUAL TABLE fv USING fts5vocab(f, row)";
 
@@ -21,9 +22,11 @@ DELETE FROM p WHERE id = 3;
 INSERT INTO c(p, k) VALUES(1,'a'),(1,'b');
 INSERT INTO f(rowid, title, body) VALUES(7,'hello','big world'),(9,'bye','world');
 INSERT INTO e(e) VALUES('rebuild');
+INSERT INTO ev(ev) VALUES('rebuild');
 INSERT INTO rt VALUES(1, 0.5, 2.5)";
 
-const CHECKS: [&str; 8] = [
+const CHECKS: [&str; 9] = [
+    "SELECT rowid FROM ev WHERE ev MATCH 'it'",
     "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name",
     "SELECT id, name, typeof(name), b, typeof(b), r FROM p ORDER BY id",
     "SELECT * FROM c",
