@@ -16,7 +16,7 @@ use std::{fmt, sync::Arc};
 
 use sqlite::Value;
 
-pub use history::{Before, History, Settled};
+pub use history::{Before, History, Settled, check_texts};
 pub use model::{Observed, Op, READ};
 
 use crate::{

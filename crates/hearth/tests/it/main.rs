@@ -6,6 +6,7 @@ mod d1;
 mod demo;
 mod harness;
 mod keys;
+mod kill;
 mod migrations;
 mod offline;
 mod serve;

@@ -5,7 +5,12 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use sqlite::Value;
+
 use super::model::{Observed, Op};
+
+/// Texts compared in one query.
+const TEXTS_PER_QUERY: usize = 40;
 
 /// The promises about one database. Threads share it.
 pub struct History {
@@ -135,4 +140,29 @@ impl History {
         known.lost = missing;
         Ok(Settled { n_survived, n_lost })
     }
+}
+
+/// Compares every text that `shown` has with the one written, byte by byte; `query` runs one SELECT.
+///
+/// # Errors
+/// The query's own, and what is wrong with a text.
+pub fn check_texts(history: &History, shown: &Observed, query: impl Fn(&str) -> Result<Vec<Vec<Value>>, String>) -> Result<(), String> {
+    for numbers in shown.with_note().chunks(TEXTS_PER_QUERY) {
+        let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+        let rows = query(&format!("SELECT n, body FROM notes WHERE n BETWEEN {first} AND {last}"))?;
+        let mut found = BTreeSet::new();
+        for row in rows {
+            let [Value::Integer(n), Value::Text(body)] = row.as_slice() else {
+                return Err("a read answered a text of another shape".to_owned());
+            };
+            if history.op(*n as u64).note().as_ref() != Some(body) {
+                return Err(format!("transaction {n}: its text of {} bytes is not the one written", body.len()));
+            }
+            found.insert(*n as u64);
+        }
+        if !numbers.iter().copied().eq(found) {
+            return Err(format!("the texts {first} to {last} are not those of the read before"));
+        }
+    }
+    Ok(())
 }

@@ -1,16 +1,11 @@
 //! One disk's life: work, crash, recovery, judgement, and again.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use sqlite::Value;
-
-use super::{Config, History, N_DATABASES, Observed, Op, READ, Report, System};
+use super::{Config, History, N_DATABASES, Observed, Op, READ, Report, System, check_texts};
 use crate::{
     disk::{Fault, LossyDisk},
     rng::Rng,
@@ -18,9 +13,6 @@ use crate::{
 
 /// Transactions of one thread before the power is cut, if no planned crash came first.
 const TRANSACTIONS_MAX: u64 = 24;
-
-/// Texts compared in one query.
-const NOTES_PER_QUERY: usize = 40;
 
 pub(super) struct Lineage<'c, S> {
     config: &'c Config,
@@ -187,7 +179,7 @@ impl<'c, S: System> Lineage<'c, S> {
             let shown = Observed::from_answer(system.query(db, READ)).map_err(named)?;
             settle(history, &shown, report).map_err(named)?;
             if shown.has_tables {
-                compare_notes(&system, db, history, &shown).map_err(named)?;
+                check_texts(history, &shown, |sql| system.query(db, sql)).map_err(named)?;
                 let integrity = system.check_integrity(db).map_err(named)?;
                 if integrity != "ok" {
                     return Err(named(format!("integrity_check: {integrity}")));
@@ -224,28 +216,6 @@ fn settle(history: &History, shown: &Observed, report: &mut Report) -> Result<()
     report.reads += 1;
     report.unacked_survived += settled.n_survived;
     report.unacked_lost += settled.n_lost;
-    Ok(())
-}
-
-/// Compares the texts byte by byte.
-fn compare_notes<S: System>(system: &S, db: usize, history: &History, shown: &Observed) -> Result<(), String> {
-    for numbers in shown.with_note().chunks(NOTES_PER_QUERY) {
-        let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
-        let rows = system.query(db, &format!("SELECT n, body FROM notes WHERE n BETWEEN {first} AND {last}"))?;
-        let mut found = BTreeSet::new();
-        for row in rows {
-            let [Value::Integer(n), Value::Text(body)] = row.as_slice() else {
-                return Err("a read answered a text of another shape".to_owned());
-            };
-            if history.op(*n as u64).note().as_ref() != Some(body) {
-                return Err(format!("transaction {n}: its text of {} bytes is not the one written", body.len()));
-            }
-            found.insert(*n as u64);
-        }
-        if !numbers.iter().copied().eq(found) {
-            return Err(format!("the texts {first} to {last} are not those of the read before"));
-        }
-    }
     Ok(())
 }
 
