@@ -45,7 +45,7 @@ use std::{
 
 use log::{Disk, DiskFile};
 
-pub use plan::{Fault, OpKind, Traced};
+pub use plan::{Fault, OpKind, Target, Traced};
 
 use names::{InodeId, normal};
 use state::State;
@@ -154,12 +154,18 @@ impl LossyDisk {
         self.shared.state().plan.fail_at_sync = Some((nth, fault));
     }
 
+    /// Lets the operation that `target` names fail, counted from now, as [`Self::fail_at`] does.
+    pub fn fail_at_next(&self, target: Target, fault: Fault) {
+        self.shared.state().plan.fail_at_next = Some((target, fault));
+    }
+
     /// Takes back all planned deaths and faults.
     pub fn forget_faults(&self) {
         let plan = &mut self.shared.state().plan;
         plan.crash_at = None;
         plan.crash_at_sync = None;
         plan.fail_at_sync = None;
+        plan.fail_at_next = None;
         plan.fail_at.clear();
     }
 

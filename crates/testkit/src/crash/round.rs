@@ -7,7 +7,7 @@ use std::sync::{
 
 use super::{Config, History, N_DATABASES, Observed, Op, READ, Report, System, check_texts};
 use crate::{
-    disk::{Fault, LossyDisk},
+    disk::{Fault, LossyDisk, OpKind, SyncClass, Target},
     rng::Rng,
 };
 
@@ -65,17 +65,32 @@ impl<'c, S: System> Lineage<'c, S> {
             self.disk.crash_at(now + point);
         }
         let faulty = self.config.faults && first_at.is_none() && rng.percent(40);
+        let n_writers = if first_at.is_some() { 1 } else { 1 + rng.below(4) };
+        let seed = rng.next_u64();
         if faulty {
             report.faults += 1;
-            match rng.below(5) {
-                0 => self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
-                1 => self.disk.fail_at(now + 1 + rng.below(point), Fault::Full),
-                2 => self.disk.fail_at(now + 1 + rng.below(point), Fault::Io),
-                _ => self.disk.fail_at_sync(1 + rng.below(spread / 8), Fault::Io),
-            }
+            self.plan_fault(point);
         }
         report.crash_points += 1;
-        Weather { n_writers: if first_at.is_some() { 1 } else { 1 + rng.below(4) }, faulty, seed: rng.next_u64() }
+        Weather { n_writers, faulty, seed }
+    }
+
+    /// One operation will fail, or the disk fill up. Most faults are aimed: few operations of many are
+    /// those whose failure is hard to survive.
+    fn plan_fault(&mut self, point: u64) {
+        const KINDS: [OpKind; 6] = [OpKind::Write, OpKind::Write, OpKind::Sync, OpKind::Sync, OpKind::SetLen, OpKind::Create];
+        const CLASSES: [SyncClass; 4] = [SyncClass::Log, SyncClass::Log, SyncClass::Database, SyncClass::Wal];
+        let rng = &mut self.rng;
+        let fault = if rng.percent(40) { Fault::Full } else { Fault::Io };
+        match rng.below(8) {
+            0 => self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
+            1 => self.disk.fail_at(self.disk.ops() + 1 + rng.below(point), fault),
+            2 => self.disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 + rng.below(3) }, fault),
+            _ => {
+                let (kind, class) = (KINDS[rng.index(KINDS.len())], CLASSES[rng.index(CLASSES.len())]);
+                self.disk.fail_at_next(Target { kind, class, nth: 1 + rng.below(6) }, fault);
+            }
+        }
     }
 
     /// Opens if need be, and works until the disk is dead or the work is done.

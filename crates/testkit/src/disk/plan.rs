@@ -54,6 +54,23 @@ pub enum OpKind {
     SyncDir,
 }
 
+impl OpKind {
+    fn is_sync(self) -> bool {
+        matches!(self, Self::Sync | Self::SyncDir)
+    }
+}
+
+/// An operation to come, named by what it does to which files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What it does.
+    pub kind: OpKind,
+    /// To what. `CreateDir` and `SyncDir` are done to [`SyncClass::Directory`], all others to files.
+    pub class: SyncClass,
+    /// Which of them, counted from 1.
+    pub nth: u64,
+}
+
 /// One operation that has reached the disk.
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -96,6 +113,7 @@ pub(super) struct Plan {
     pub(super) crash_at_sync: Option<u64>,
     /// How many syncs are left before one fails, that one included.
     pub(super) fail_at_sync: Option<(u64, Fault)>,
+    pub(super) fail_at_next: Option<(Target, Fault)>,
     pub(super) fail_at: BTreeMap<u64, Fault>,
     pub(super) read_only: bool,
     pub(super) capacity_bytes: Option<u64>,
@@ -106,20 +124,19 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Numbers an operation and decides its fate.
-    pub(super) fn begin(&mut self, kind: OpKind, path: &Path, offset: u64, len: u64) -> io::Result<Step> {
+    pub(super) fn begin(&mut self, kind: OpKind, class: SyncClass, path: &Path, offset: u64, len: u64) -> io::Result<Step> {
         self.check_alive()?;
         if kind == OpKind::Read && !self.count_reads {
             return Ok(Step::Whole);
         }
         self.ops += 1;
-        let is_sync = matches!(kind, OpKind::Sync | OpKind::SyncDir);
         let mut step = Ok(Step::Whole);
         let mut note = "";
-        if self.crash_at == Some(self.ops) || (is_sync && self.is_last_sync()) {
+        if self.crash_at == Some(self.ops) || (kind.is_sync() && self.is_last_sync()) {
             self.dead = true;
             note = "died";
             step = Ok(Step::Die);
-        } else if let Some(fault) = self.fault(is_sync) {
+        } else if let Some(fault) = self.fault(kind, class) {
             note = "failed";
             step = Ok(Step::Fail(fault));
         } else if self.read_only && !matches!(kind, OpKind::Read | OpKind::Sync | OpKind::SyncDir) {
@@ -134,8 +151,15 @@ impl Plan {
     }
 
     /// The fault planned for this operation, which is then done with.
-    fn fault(&mut self, is_sync: bool) -> Option<Fault> {
-        if is_sync && let Some((left, fault)) = self.fail_at_sync.take() {
+    fn fault(&mut self, kind: OpKind, class: SyncClass) -> Option<Fault> {
+        let is_target = |target: &Target| (target.kind, target.class) == (kind, class);
+        if let Some((target, fault)) = self.fail_at_next.take_if(|(target, _)| is_target(target)) {
+            if target.nth <= 1 {
+                return Some(fault);
+            }
+            self.fail_at_next = Some((Target { nth: target.nth - 1, ..target }, fault));
+        }
+        if let Some((left, fault)) = self.fail_at_sync.take_if(|_| kind.is_sync()) {
             if left <= 1 {
                 return Some(fault);
             }

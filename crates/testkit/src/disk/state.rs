@@ -65,8 +65,9 @@ impl State {
         if !path.parent().is_some_and(|dir| self.names.has_dir(dir)) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let step = self.plan.begin(OpKind::Create, path, 0, 0)?;
-        let id = self.new_inode(path, class.unwrap_or_else(|| SyncClass::of(path)));
+        let class = class.unwrap_or_else(|| SyncClass::of(path));
+        let step = self.plan.begin(OpKind::Create, class, path, 0, 0)?;
+        let id = self.new_inode(path, class);
         self.finish(step, |state| state.names.link(path, id)).map(|()| id)
     }
 
@@ -105,7 +106,7 @@ impl State {
     pub(super) fn remove(&mut self, path: &Path) -> io::Result<bool> {
         self.plan.check_alive()?;
         let Some(id) = self.names.find(path) else { return Ok(false) };
-        let step = self.plan.begin(OpKind::Remove, path, 0, 0)?;
+        let step = self.begin_as(id, OpKind::Remove, path)?;
         self.finish(step, |state| state.names.unlink(path, id)).map(|()| true)
     }
 
@@ -115,7 +116,7 @@ impl State {
         if !to.parent().is_some_and(|dir| self.names.has_dir(dir)) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let step = self.plan.begin(OpKind::Rename, to, 0, 0)?;
+        let step = self.begin_as(id, OpKind::Rename, to)?;
         self.finish(step, |state| {
             state.names.rename(id, to);
             if let Ok(held) = state.held(id) {
@@ -134,7 +135,7 @@ impl State {
         if self.names.has_dir(dir) {
             return Ok(());
         }
-        let step = self.plan.begin(OpKind::CreateDir, dir, 0, 0)?;
+        let step = self.plan.begin(OpKind::CreateDir, SyncClass::Directory, dir, 0, 0)?;
         self.finish(step, |state| state.names.make_dir(dir))
     }
 
@@ -143,7 +144,7 @@ impl State {
         if !self.names.has_dir(dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let step = self.plan.begin(OpKind::SyncDir, dir, 0, 0)?;
+        let step = self.plan.begin(OpKind::SyncDir, SyncClass::Directory, dir, 0, 0)?;
         if self.plan.drops(SyncClass::Directory) && matches!(step, Step::Whole) {
             return Ok(());
         }
@@ -289,7 +290,13 @@ impl State {
         if held.inode.class == SyncClass::Temporary {
             return self.plan.check_alive().map(|()| Step::Whole);
         }
-        self.plan.begin(kind, &held.label, offset, len)
+        self.plan.begin(kind, held.inode.class, &held.label, offset, len)
+    }
+
+    /// Begins a change of a file's name.
+    fn begin_as(&mut self, id: InodeId, kind: OpKind, path: &Path) -> io::Result<Step> {
+        let class = self.held(id)?.inode.class;
+        self.plan.begin(kind, class, path, 0, 0)
     }
 
     fn change(&mut self, id: InodeId, step: Step, change: Change) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::{
 
 use log::{Disk, DiskFile};
 use proptest::prelude::*;
-use testkit::disk::{Fault, LossyDisk, OpKind, SyncClass};
+use testkit::disk::{Fault, LossyDisk, OpKind, SyncClass, Target};
 
 const SEEDS: u64 = 400;
 
@@ -252,6 +252,20 @@ fn the_disk_dies_at_the_planned_operation_and_stays_dead() {
         partly.insert(disk.crash(seed).content(&path("a")).unwrap()[0]);
     }
     assert_eq!(partly, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn a_fault_can_be_aimed_at_one_kind_of_operation_on_one_class_of_files() {
+    let (disk, log) = disk_with("a", b"x");
+    let wal = disk.open(&path("a-wal"), true).unwrap();
+    disk.fail_at_next(Target { kind: OpKind::Write, class: SyncClass::Wal, nth: 2 }, Fault::Full);
+    wal.write_all_at(b"1", 0).unwrap();
+    log.write_all_at(b"1", 0).unwrap();
+    wal.sync().unwrap();
+    assert_eq!(wal.write_all_at(b"2", 0).unwrap_err().kind(), ErrorKind::StorageFull);
+    wal.write_all_at(b"2", 0).unwrap();
+    disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 }, Fault::Io);
+    assert!(disk.sync_dir(Path::new("/")).is_err());
 }
 
 #[test]
