@@ -1,9 +1,10 @@
 //! The D1 that Miniflare ships, driven by `reference.mjs`. It judges expectations, not Hearth.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
 };
 
 use serde_json::{Value as Json, json};
@@ -13,6 +14,12 @@ use super::{Backend, Shape, from_json, meta, params_json};
 
 /// What the binding puts before every error of the database.
 const PREFIX: &str = "D1_ERROR: ";
+
+/// Bytes of one answer.
+const ANSWER_BYTES_MAX: u64 = 100_000_000;
+/// How often, and how long in between, the child is asked whether it has ended before it is killed.
+const END_TRIES: u32 = 200;
+const END_PAUSE: Duration = Duration::from_millis(100);
 
 /// A running Miniflare.
 pub struct Reference {
@@ -44,7 +51,7 @@ impl Reference {
         let requests = self.requests.as_mut().expect("stdin is open until drop");
         writeln!(requests, "{request}").map_err(|e| format!("the reference engine ended: {e}"))?;
         let mut line = String::new();
-        match self.answers.read_line(&mut line) {
+        match (&mut self.answers).take(ANSWER_BYTES_MAX).read_line(&mut line) {
             Ok(0) => return Err("the reference engine ended; has `npm ci` run in conformance/clients?".to_owned()),
             Ok(_) => {}
             Err(error) => return Err(format!("the reference engine could not be read: {error}")),
@@ -93,8 +100,19 @@ impl Drop for Reference {
     fn drop(&mut self) {
         // A closed stdin is the sign to remove its folder and end.
         self.requests = None;
-        if let Err(error) = self.child.wait() {
-            eprintln!("warning: the reference engine could not be waited for: {error}");
+        for _ in 0..END_TRIES {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(END_PAUSE),
+                Ok(Some(_)) => return,
+                Err(error) => {
+                    eprintln!("warning: the reference engine could not be waited for: {error}");
+                    return;
+                }
+            }
+        }
+        eprintln!("warning: the reference engine did not end when its input was closed, and is killed");
+        if let Err(error) = self.child.kill().and_then(|()| self.child.wait()) {
+            eprintln!("warning: the reference engine could not be killed: {error}");
         }
     }
 }
