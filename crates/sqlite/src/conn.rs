@@ -333,7 +333,7 @@ impl Conn {
                 return Err(Error::new(Code::Sql, "the transaction was rolled back by one of its statements"));
             }
             if self.is_writing() {
-                reserve(self.dirty_bytes_max())?;
+                reserve(self.dirty_bytes_max()?)?;
             }
             self.step_cached(&self.commit, "COMMIT")?;
             Ok(value)
@@ -374,9 +374,17 @@ impl Conn {
         self.status(ffi::SQLITE_DBSTATUS_CACHE_WRITE, reset) * PAGE_BYTES as u64
     }
 
-    /// No more than this can be dirty: all that is cached and all that was spilled.
-    fn dirty_bytes_max(&self) -> u64 {
-        self.status(ffi::SQLITE_DBSTATUS_CACHE_USED, false) + self.spilled_bytes(false)
+    /// No more than this can be dirty: all that is cached and all that was spilled, and never more
+    /// than the database has. A page may be spilled many times, so the spilled bytes alone can be fifty
+    /// times the database: a gigabyte with an index asked for 47 GB of room.
+    fn dirty_bytes_max(&self) -> Result<u64> {
+        let spilled = self.spilled_bytes(false);
+        let touched = self.status(ffi::SQLITE_DBSTATUS_CACHE_USED, false) + spilled;
+        if spilled == 0 {
+            return Ok(touched);
+        }
+        let pages = self.count(&self.page_count, "PRAGMA page_count")?;
+        Ok(touched.min(pages * PAGE_BYTES as u64))
     }
 
     /// Frames in the WAL after the last commit that wrote, once.
