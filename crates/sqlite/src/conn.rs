@@ -346,6 +346,22 @@ impl Conn {
         outcome
     }
 
+    /// Runs `body` with a page cache of up to `bytes` instead of SQLite's 2 MB, and frees it afterwards.
+    ///
+    /// A large transaction that touches pages here and there writes each of them to the WAL again
+    /// whenever it falls out of the cache.
+    ///
+    /// # Errors
+    /// SQLite's, if the size cannot be set; `body` has not run then.
+    pub fn with_page_cache<T>(&mut self, bytes: u64, body: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        self.run_internal(&format!("PRAGMA cache_size=-{}", bytes / 1024))?;
+        let value = body(self);
+        self.run_internal("PRAGMA cache_size=-2000")?;
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_db_release_memory(self.handle()) };
+        Ok(value)
+    }
+
     fn step_cached(&self, cell: &OnceCell<RawStatement>, sql: &str) -> Result<()> {
         let stmt = self.cached(cell, sql)?;
         let internal = self.shared.internal.replace(true);
