@@ -46,7 +46,7 @@ export function transcript(runs, context) {
     if (stderr.trim()) streams.push("--- stderr", trimmed(stderr));
     return streams.join("\n");
   });
-  return `${scrub(parts.join("\n\n"), context)}\n`;
+  return `${scrub(parts.join("\n\n"), context).trimEnd()}\n`;
 }
 
 function trimmed(text) {

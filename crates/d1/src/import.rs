@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{BufReader, Write},
+    io::{BufReader, Read, Write},
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -12,7 +12,7 @@ use std::{
 use base::{Access, Code, Ctx, DatabaseId, Error, Result, Timestamp};
 use md5::{Digest, Md5};
 use sqlite::script;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     Bookmark, Config, D1, ImportInit, ImportResult, ImportState, TransferStatus,
@@ -25,6 +25,12 @@ pub(crate) const POLL: Duration = Duration::from_secs(1);
 const CHUNK_BYTES: usize = 1 << 20;
 /// Statements between two lines of progress.
 const PROGRESS_STATEMENTS: u64 = 50_000;
+/// Page cache of an import. A gigabyte with a table that was indexed first took 8:48 min with SQLite's
+/// own 2 MB, and takes 2:48 min with this.
+const CACHE_BYTES: u64 = 64_000_000;
+/// Page cache of imports that run while another one has the large one, so that their number does not
+/// multiply it.
+const CACHE_BYTES_BESIDE: u64 = 4_000_000;
 
 /// Uploads and imports that are known.
 pub(crate) struct Imports {
@@ -32,6 +38,8 @@ pub(crate) struct Imports {
     pub(crate) dir: PathBuf,
     uploads: Mutex<HashMap<String, Pending>>,
     jobs: Mutex<HashMap<String, Arc<Job>>>,
+    /// The right to [`CACHE_BYTES`]; there is one.
+    large_cache: Arc<Semaphore>,
 }
 
 /// A file that is to come or has come.
@@ -75,7 +83,7 @@ impl Imports {
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(failed)?;
         }
-        Ok(Self { dir, uploads: Mutex::default(), jobs: Mutex::default() })
+        Ok(Self { dir, uploads: Mutex::default(), jobs: Mutex::default(), large_cache: Arc::new(Semaphore::new(1)) })
     }
 
     fn lock_uploads(&self) -> MutexGuard<'_, HashMap<String, Pending>> {
@@ -214,24 +222,15 @@ impl D1 {
         let database = self.database(job.database);
         let watched = Arc::clone(job);
         self.check_account()?;
+        let large_cache = Arc::clone(&self.imports.large_cache).try_acquire_owned().ok();
         let (totals, ticket) = database
             .run_at(move |conn, reserve| {
                 let file = File::open(&path).map_err(|error| Error::io("an upload", error))?;
                 let mut reader = BufReader::with_capacity(1 << 16, file);
-                let mut reported = 0;
-                conn.transaction(reserve, |conn| {
-                    let outcome = script::run(conn, &mut reader, &mut |totals| {
-                        if totals.statements >= reported + PROGRESS_STATEMENTS {
-                            reported = totals.statements;
-                            watched.say(format!("Processed {} queries.", totals.statements));
-                        }
-                    });
-                    outcome.map_err(|failure| {
-                        let (done, at) = (failure.totals.statements, failure.totals.bytes);
-                        watched.say(format!("Statement {} failed, at byte {at} of the file.", done + 1));
-                        failure.error
-                    })
-                })
+                let cache_bytes = if large_cache.is_some() { CACHE_BYTES } else { CACHE_BYTES_BESIDE };
+                conn.with_page_cache(cache_bytes, |conn| {
+                    conn.transaction(reserve, |conn| run_script(conn, &mut reader, &watched).map_err(|failure| failure.error))
+                })?
             })
             .await?;
         job.say(format!("Processed {} queries.", totals.statements));
@@ -257,6 +256,21 @@ impl D1 {
         self.imports.sweep(now);
         self.exports.sweep(now);
     }
+}
+
+/// Runs the script of `reader` and tells `job` how far it is.
+fn run_script(conn: &mut sqlite::Conn, reader: &mut dyn Read, job: &Job) -> Result<script::Totals, Box<script::Failure>> {
+    let mut reported = 0;
+    let outcome = script::run(conn, reader, &mut |totals| {
+        if totals.statements >= reported + PROGRESS_STATEMENTS {
+            reported = totals.statements;
+            job.say(format!("Processed {} queries.", totals.statements));
+        }
+    });
+    outcome.inspect_err(|failure| {
+        let (done, at) = (failure.totals.statements, failure.totals.bytes);
+        job.say(format!("Statement {} failed, at byte {at} of the file.", done + 1));
+    })
 }
 
 impl Job {

@@ -212,7 +212,7 @@ impl Log {
 
     /// Makes sure that a commit of up to `bytes` bytes of pages will find room in the log.
     ///
-    /// The reservation ends with the commit's append, or by [`Self::release`].
+    /// Each part of the commit that is appended takes its share of the reservation; what is left ends by [`Self::release`].
     ///
     /// # Errors
     /// [`Code::DiskFull`] if the disk has no room: nothing has been committed then.
@@ -246,12 +246,13 @@ impl Log {
     /// Appends a commit that SQLite has made. The ticket is durable some milliseconds later.
     ///
     /// A large commit goes in parts of about 1 MiB, with its marker in the last; other databases'
-    /// records may come between them. Blocks while too much waits for the disk.
+    /// records may come between them. Blocks while too much waits for the disk. `reserved` is what is
+    /// left of the commit's reservation, and goes down with each part.
     ///
     /// # Errors
     /// If the log is poisoned, the database fenced, or the WAL cannot be read back: the database must
     /// then cut itself back before it serves again.
-    pub(crate) fn append(&self, database: DatabaseId, conn: &Conn, commit: &Commit, time: Timestamp) -> Result<Ticket> {
+    pub(crate) fn append(&self, database: DatabaseId, conn: &Conn, commit: &Commit, time: Timestamp, reserved: &mut u64) -> Result<Ticket> {
         let transaction = {
             let mut state = self.lock();
             state.next_transaction += 1;
@@ -274,19 +275,19 @@ impl Log {
         let mut draft = Draft::new();
         for (number, frame) in &commit.pages {
             if draft.is_full() {
-                self.push(&mut header, draft)?;
+                self.push(&mut header, draft, reserved)?;
                 header.first = false;
                 draft = Draft::new();
             }
             draft.page(*number, |page| conn.read_page(commit, *frame, page))?;
         }
         header.last = true;
-        let ticket = self.push(&mut header, draft)?;
+        let ticket = self.push(&mut header, draft, reserved)?;
         self.lock().stats.commits += 1;
         Ok(ticket)
     }
 
-    fn push(&self, header: &mut Header, draft: Draft) -> Result<Ticket> {
+    fn push(&self, header: &mut Header, draft: Draft, reserved: &mut u64) -> Result<Ticket> {
         let mut state = self.lock();
         while state.buffer.len() >= BUFFER_BYTES_MAX && state.poisoned.is_none() && !state.fenced.contains(&header.database) {
             state = self.moved.wait(state).expect("no thread panics while it holds the log's lock");
@@ -301,6 +302,10 @@ impl Log {
         state.time = state.time.max(header.time);
         let bytes = draft.len() as u64;
         draft.finish(header, &mut state.buffer);
+        // Otherwise each segment that a large commit goes on in would be made with room for all of it.
+        let taken = bytes.min(*reserved);
+        *reserved -= taken;
+        state.reserved = state.reserved.saturating_sub(taken);
         state.waiting_databases.insert(header.database);
         state.pins.entry(header.database).or_insert(header.lsn);
         state.stats.bytes += bytes;

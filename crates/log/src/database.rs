@@ -252,7 +252,7 @@ impl Inner {
             })
         }));
         let logged = match &ran {
-            Ok(_) => self.log_commit(&log, &mut slot),
+            Ok(_) => self.log_commit(&log, &mut slot, &mut reserved),
             Err(_) => Err(Error::internal(format!("a job on database {} panicked", self.id))),
         };
         log.release(reserved);
@@ -266,12 +266,12 @@ impl Inner {
         (outcome, slot.last)
     }
 
-    fn log_commit(&self, log: &Log, slot: &mut Slot) -> Result<()> {
+    fn log_commit(&self, log: &Log, slot: &mut Slot, reserved: &mut u64) -> Result<()> {
         let conn = slot.conn.as_mut().expect("a job has run on it");
         let Some(commit) = conn.take_commit()? else { return Ok(()) };
         let now = log.config.clock.now();
         let time = now.max(Timestamp(slot.time.0 + 1));
-        let ticket = log.append(self.id, conn, &commit, time)?;
+        let ticket = log.append(self.id, conn, &commit, time, reserved)?;
         slot.last = ticket;
         slot.time = time;
         slot.frames = commit.last_frame;
@@ -373,7 +373,10 @@ impl Inner {
     pub(crate) fn tidy(&self, force: bool) {
         let Some(log) = self.log.upgrade() else { return };
         let mut slot = self.lock_slot();
-        if slot.conn.is_none() || slot.frames == 0 || (slot.frames < CHECKPOINT_FRAMES && !force) {
+        let Some(conn) = &slot.conn else { return };
+        // A large transaction that was undone leaves its frames in the file, past the last commit's.
+        let is_long = slot.frames >= CHECKPOINT_FRAMES || conn.wal_bytes() > wal::file_bytes(CHECKPOINT_FRAMES_MAX);
+        if !is_long && (slot.frames == 0 || !force) {
             return;
         }
         // A checkpoint puts pages into the database file; a commit that could still be lost must not

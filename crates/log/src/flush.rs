@@ -82,6 +82,10 @@ pub(crate) fn roll(log: &Log, state: &mut State) -> Result<(), CreateError> {
     state.next_sequence += 1;
     let segment = Segment::create(config.disk.as_ref(), &log.dir, head, room)?;
     let old = std::mem::replace(&mut state.segment, segment);
+    // The room that was reserved there and not used is had again in the new one.
+    if let Err(error) = old.file.set_len(old.offset(state.buffer_lsn)) {
+        tracing::warn!(%error, "a segment of the commit log keeps room that it does not need");
+    }
     state.old.push_back((old.path, old.base_lsn));
     Ok(())
 }

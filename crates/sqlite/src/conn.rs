@@ -333,7 +333,7 @@ impl Conn {
                 return Err(Error::new(Code::Sql, "the transaction was rolled back by one of its statements"));
             }
             if self.is_writing() {
-                reserve(self.dirty_bytes_max())?;
+                reserve(self.dirty_bytes_max()?)?;
             }
             self.step_cached(&self.commit, "COMMIT")?;
             Ok(value)
@@ -344,6 +344,23 @@ impl Conn {
             self.run_internal("ROLLBACK")?;
         }
         outcome
+    }
+
+    /// Runs `body` with a page cache of up to `bytes` instead of SQLite's 2 MB, and frees it afterwards.
+    ///
+    /// A large transaction that touches pages here and there writes each of them to the WAL again
+    /// whenever it falls out of the cache.
+    ///
+    /// # Errors
+    /// SQLite's, if the size cannot be set; `body` has not run then.
+    pub fn with_page_cache<T>(&mut self, bytes: u64, body: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        self.run_internal(&format!("PRAGMA cache_size=-{}", bytes / 1024))?;
+        let value = body(self);
+        // What the body did is done: a size that could not be set back must not turn it into an error.
+        let _ = self.run_internal("PRAGMA cache_size=-2000");
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_db_release_memory(self.handle()) };
+        Ok(value)
     }
 
     fn step_cached(&self, cell: &OnceCell<RawStatement>, sql: &str) -> Result<()> {
@@ -374,9 +391,17 @@ impl Conn {
         self.status(ffi::SQLITE_DBSTATUS_CACHE_WRITE, reset) * PAGE_BYTES as u64
     }
 
-    /// No more than this can be dirty: all that is cached and all that was spilled.
-    fn dirty_bytes_max(&self) -> u64 {
-        self.status(ffi::SQLITE_DBSTATUS_CACHE_USED, false) + self.spilled_bytes(false)
+    /// No more than this can be dirty: all that is cached and all that was spilled, and never more
+    /// than the database has. A page may be spilled many times, so the spilled bytes alone can be fifty
+    /// times the database: a gigabyte with an index asked for 47 GB of room.
+    fn dirty_bytes_max(&self) -> Result<u64> {
+        let spilled = self.spilled_bytes(false);
+        let touched = self.status(ffi::SQLITE_DBSTATUS_CACHE_USED, false) + spilled;
+        if spilled == 0 {
+            return Ok(touched);
+        }
+        let pages = self.count(&self.page_count, "PRAGMA page_count")?;
+        Ok(touched.min(pages * PAGE_BYTES as u64))
     }
 
     /// Frames in the WAL after the last commit that wrote, once.

@@ -118,6 +118,23 @@ impl Conn {
         Ok(())
     }
 
+    /// Bytes of the WAL's file. More than its commits take after a large transaction was undone; 0 while
+    /// there is no WAL or its length cannot be had.
+    pub fn wal_bytes(&self) -> u64 {
+        let file = self.wal_file();
+        let mut bytes = 0;
+        // SAFETY: as in `read_wal`; the pointer is valid for writes.
+        let rc = unsafe {
+            if file.is_null() || (*file).pMethods.is_null() {
+                ffi::SQLITE_IOERR
+            } else {
+                let size = (*(*file).pMethods).xFileSize.expect("every VFS knows a file's length");
+                size(file, &raw mut bytes)
+            }
+        };
+        if rc == ffi::SQLITE_OK { u64::try_from(bytes).unwrap_or(0) } else { 0 }
+    }
+
     fn read_wal_header(&self) -> Result<Header> {
         let mut header = [0; HEADER_BYTES];
         self.read_wal(0, &mut header)?;

@@ -6,3 +6,4 @@ mod engine;
 mod faults;
 mod group;
 mod recovery;
+mod room;
