@@ -15,7 +15,7 @@ use base::{Code, DatabaseId, Error, Limits, Result, Timestamp};
 use sqlite::{Conn, OpenOptions, Role, wal};
 use tokio::sync::oneshot;
 
-use crate::{Log, Ticket, append::RESET, layout, position::Fate};
+use crate::{Disk, Log, Ticket, append::RESET, layout, position::Fate};
 
 const QUEUE_FULL: &str = "D1 DB is overloaded. Too many requests queued.";
 const QUEUE_LATE: &str = "D1 DB is overloaded. Requests queued for too long.";
@@ -47,6 +47,8 @@ pub(crate) struct Inner {
     /// Monotonic milliseconds of the last job.
     last_used: AtomicU64,
     is_open: AtomicBool,
+    /// Outlives the connection, whose files are the disk's: fields are dropped in this order.
+    _disk: Arc<dyn Disk>,
 }
 
 struct Queue {
@@ -160,6 +162,7 @@ impl Inner {
             slot: Mutex::new(Slot { last, durable: last, time: log.time_floor(), ..Slot::default() }),
             last_used: AtomicU64::new(0),
             is_open: AtomicBool::new(false),
+            _disk: Arc::clone(log.disk()),
         })
     }
 
