@@ -109,7 +109,7 @@ impl D1 {
             let outcome = d1.export_file(&running, options).await;
             if let Err(error) = &outcome {
                 let _ = std::fs::remove_file(&running.path);
-                tracing::info!(database = %running.database, ?error, "an export failed");
+                tracing::info!(database = %running.database, code = ?error.code, internal = ?error.internal, "an export failed");
             }
             let mut progress = running.progress.lock().expect("no thread panics while it holds the progress");
             progress.outcome = Some(outcome.map_err(|error| error.message));

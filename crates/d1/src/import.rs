@@ -209,7 +209,7 @@ impl D1 {
             let _ = std::fs::remove_file(&pending.path);
             let mut progress = running.progress.lock().expect("no thread panics while it holds the progress");
             if let Err(error) = &outcome {
-                tracing::info!(database = %running.database, ?error, "an import failed and was undone");
+                tracing::info!(database = %running.database, code = ?error.code, internal = ?error.internal, "an import failed and was undone");
             }
             progress.outcome = Some(outcome.map_err(|error| error.message));
             drop(progress);

@@ -204,10 +204,7 @@ impl D1 {
         let id = found.as_ref().map(|info| info.id.to_string()).unwrap_or_default();
         let name = found.as_ref().map_or(name_or_id, |info| &info.name);
         ctx.grant.require(Service::D1, &[name, &id], access)?;
-        found.ok_or_else(|| {
-            let shown: String = name_or_id.chars().take(100).collect();
-            Error::new(Code::DatabaseNotFound, format!("The database {shown} could not be found"))
-        })
+        found.ok_or_else(|| not_found(name_or_id))
     }
 
     pub(crate) fn database(&self, id: DatabaseId) -> Database {
@@ -263,7 +260,7 @@ impl D1 {
         self.catalogue.write().expect("no thread panics while it holds the catalogue").remove(info.id);
         self.lock_usage().remove(info.id);
         self.lock_sizes().set(info.id, 0);
-        let gone = Error::new(Code::DatabaseNotFound, format!("The database {} could not be found", info.id));
+        let gone = not_found(&info.id.to_string());
         if let Err(error) = self.log.remove_database(info.id, &gone).await {
             tracing::warn!(database = %info.id, ?error, "a deleted database's file is left; the next start sweeps it");
         }
@@ -289,9 +286,24 @@ impl D1 {
         };
         let options = execute::Options { refuse_writes, unmetered: false };
         let database = self.database(info.id);
-        let (results, ticket) = database.run_at(move |conn, reserve| execute::batch_reserving(conn, &batch, &options, reserve)).await?;
+        let ran = database.run_at(move |conn, reserve| execute::batch_reserving(conn, &batch, &options, reserve)).await;
+        let (results, ticket) = match ran {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.unless_deleted(info.id, error).await),
+        };
         self.account(info.id, results.iter().flatten());
         Ok((results, Bookmark::new(info.id, ticket)))
+    }
+
+    /// An error of a database that was deleted under its request says so.
+    async fn unless_deleted(&self, id: DatabaseId, error: Error) -> Error {
+        if self.read_catalogue().by_id(id).is_some() {
+            return error;
+        }
+        let gone = not_found(&id.to_string());
+        // The request may have made a handle anew after the deletion had taken the last one.
+        let _ = self.log.remove_database(id, &gone).await;
+        gone
     }
 
     fn is_account_full(&self) -> bool {
@@ -357,6 +369,11 @@ impl D1 {
             self.log.shutdown().await;
         }
     }
+}
+
+fn not_found(name_or_id: &str) -> Error {
+    let shown: String = name_or_id.chars().take(100).collect();
+    Error::new(Code::DatabaseNotFound, format!("The database {shown} could not be found"))
 }
 
 /// Bytes of each database and of all.

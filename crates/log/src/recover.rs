@@ -76,8 +76,14 @@ pub(crate) fn run(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
         let bound = sources.get(at + 1).map(|next| next.base);
         found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
     }
-    secure_tail(&sources, &found)?;
+    let mut whole = Vec::new();
     for (id, image) in &images {
+        if can_be_redone(disk, root, *id, image)? {
+            whole.push((id, image));
+        }
+    }
+    secure_tail(&sources, &found)?;
+    for (id, image) in whole {
         redo(disk, root, *id, image, &sources, &mut found)?;
     }
     Ok(found)
@@ -157,6 +163,35 @@ fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<Dat
         }
     }
     Ok(lsn)
+}
+
+/// Whether the log and the file together hold every page: redo must not make a file with holes.
+///
+/// A file that is not there was deleted, after which nobody asks for it, or was lost: then what the
+/// log has of it is of no use. Only the catalogue is never deleted.
+///
+/// # Errors
+/// [`Code::Corrupt`] if a file has become shorter than it was, or the catalogue is gone.
+fn can_be_redone(disk: &dyn Disk, root: &Path, id: DatabaseId, image: &Image) -> Result<bool> {
+    let path = layout::database_path(root, id);
+    let failed = |error: io::Error| Error::io(format!("database {id}"), error);
+    let is_there = disk.exists(&path);
+    let pages = if is_there { disk.open(&path, false).and_then(|file| file.len()).map_err(failed)? / PAGE_BYTES as u64 } else { 0 };
+    let first = u32::try_from(pages).unwrap_or(u32::MAX).saturating_add(1);
+    let missing = (first..=image.database_pages).find(|page| !image.pages.contains_key(page));
+    let Some(page) = missing else { return Ok(true) };
+    if !is_there && id != DatabaseId::SYSTEM {
+        tracing::warn!(database = %id, "the log holds commits of a database whose file is not there; they are dropped");
+        return Ok(false);
+    }
+    let name = if id == DatabaseId::SYSTEM { "the catalogue system/system.db".to_owned() } else { format!("the file of database {id}") };
+    Err(Error::new(
+        Code::Corrupt,
+        format!(
+            "{name} has {pages} pages, the log ends at {}, and page {page} is in neither. Nothing was changed; put the file back from a backup",
+            image.database_pages
+        ),
+    ))
 }
 
 /// Writes what no record calls durable once more, and syncs it.

@@ -151,3 +151,38 @@ fn commit_times_never_go_back_with_the_clock_over_a_restart_too() {
     }
     assert!((20_000..21_000).contains(&last), "{last}");
 }
+
+#[test]
+fn redo_makes_no_file_with_holes() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = start(dir.path()).unwrap();
+    engine.sql(0, "CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(100000))").unwrap();
+    engine.sql(1, "CREATE TABLE t(a)").unwrap();
+    engine.stop();
+    let engine = start(dir.path()).unwrap();
+    engine.sql(0, "INSERT INTO t VALUES(1)").unwrap();
+    drop(engine);
+    let file = log::layout::database_path(dir.path(), crate::engine::id(0));
+    let whole = std::fs::read(&file).unwrap();
+
+    // Cut: the log does not hold what is missing, so the start is refused and nothing is changed.
+    std::fs::write(&file, &whole[..8192]).unwrap();
+    let before = std::fs::read(&segments(dir.path())[0]).unwrap();
+    let error = start(dir.path()).err().unwrap();
+    assert_eq!(error.code, Code::Corrupt);
+    assert!(error.message.contains("has 2 pages") && error.message.contains("Nothing was changed"), "{error}");
+    assert_eq!(std::fs::read(&segments(dir.path())[0]).unwrap(), before);
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(start(dir.path()).unwrap().sql(0, "SELECT count(*) FROM t").unwrap()[0][0], Value::Integer(2));
+
+    // Gone: a deleted database looks like this. It is not made anew from a part, and others go on.
+    let engine = start(dir.path()).unwrap();
+    engine.sql(0, "INSERT INTO t VALUES(2)").unwrap();
+    engine.sql(1, "INSERT INTO t VALUES(2)").unwrap();
+    drop(engine);
+    std::fs::remove_file(&file).unwrap();
+    let engine = start(dir.path()).unwrap();
+    // The test's engine makes a new empty file where there is none.
+    assert!(engine.sql(0, "SELECT * FROM t").is_err());
+    assert_eq!(engine.sql(1, "SELECT count(*) FROM t").unwrap()[0][0], Value::Integer(1));
+}
