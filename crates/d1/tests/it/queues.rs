@@ -67,6 +67,6 @@ async fn deleting_a_database_ends_what_runs_on_it() {
     };
     tokio::time::sleep(Duration::from_millis(50)).await;
     home.d1.delete(&home.ctx, "a").await.unwrap();
-    assert_eq!(running.await.unwrap(), Err(Code::Reset));
-    assert_eq!(waiting.await.unwrap(), Err((Code::DatabaseNotFound, false)), "it can never succeed");
+    assert_eq!(running.await.unwrap(), Err(Code::DatabaseNotFound), "not a reset: it can never succeed");
+    assert_eq!(waiting.await.unwrap(), Err((Code::DatabaseNotFound, false)));
 }
