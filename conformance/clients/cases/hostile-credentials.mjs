@@ -163,7 +163,7 @@ export default function credentials({ target, root, db, shop, other, owner, send
     {
       name: "an expired token",
       async body() {
-        const expires_on = new Date(Date.now() + 1_500).toISOString();
+        const expires_on = new Date(Date.now() + 4_000).toISOString();
         const made = await target.call("POST", `${target.api}/accounts/${target.account}/tokens`, { name: "brief", scopes: ["d1:*:write"], expires_on });
         const { value } = made.body.result;
         secrets.add(value);
