@@ -12,6 +12,12 @@ pub fn kill_rounds(default: u64) -> u64 {
     number("HEARTH_SOAK_KILL_ROUNDS", default)
 }
 
+/// Bytes of the largest file that is imported: `HEARTH_SOAK_IMPORT_BYTES`, or `default`.
+#[must_use]
+pub fn import_bytes(default: u64) -> u64 {
+    number("HEARTH_SOAK_IMPORT_BYTES", default)
+}
+
 /// The seed: `HEARTH_SOAK_SEED`, or `default`.
 #[must_use]
 pub fn seed(default: u64) -> u64 {

@@ -161,7 +161,11 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap())
+    }
+
+    /// A server on the data folder that is in `dir` already, or on a new one.
+    pub(crate) fn on(dir: tempfile::TempDir) -> Self {
         let server = Server::start(hearth(dir.path(), &["serve", "--data", "data", "--listen", "127.0.0.1:0"]));
         Self { dir, server }
     }

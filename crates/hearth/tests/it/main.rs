@@ -11,3 +11,4 @@ mod migrations;
 mod offline;
 mod serve;
 mod tokens;
+mod transfer;
