@@ -30,6 +30,7 @@ pub struct Token {
 
 /// Body of `POST …/tokens`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CreateToken {
     /// What the owner calls it.
     pub name: String,

@@ -143,7 +143,9 @@ impl FromStr for Scope {
             "create" => Access::Create,
             _ => return Err(wrong()),
         };
-        if resource.is_empty() || resource.len() > 128 {
+        // What a name or an id may hold, and no more: a space or a colon here could say two scopes in one.
+        let is_name = (1..=64).contains(&resource.len()) && resource.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        if resource != "*" && !is_name {
             return Err(wrong());
         }
         Ok(Self { service, resource: resource.to_owned(), access })
@@ -167,10 +169,21 @@ mod tests {
 
     #[test]
     fn a_scope_survives_its_text() {
-        for text in ["d1:*:read", "d1:a:b:write", "tokens:*:create", "account:*:read"] {
+        for text in ["d1:*:read", "d1:a-b_c:write", "tokens:*:create", "account:*:read"] {
             assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
         }
-        for text in ["", "d1", "d1:read", "d2:*:read", "d1::read", "d1:*:all"] {
+        for text in [
+            "",
+            "d1",
+            "d1:read",
+            "d2:*:read",
+            "d1::read",
+            "d1:*:all",
+            "d1: a:read",
+            "d1:a:b:read",
+            "d1:**:read",
+            "tokens:x:read d1:*:write tokens:y:create",
+        ] {
             assert!(text.parse::<Scope>().is_err(), "{text}");
         }
     }

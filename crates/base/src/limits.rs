@@ -94,7 +94,7 @@ impl Limits {
             query_ms_max: 30_000,
             compound_select_terms_max: 5,
             expression_depth_max: 100,
-            vdbe_ops_max: 25_000,
+            vdbe_ops_max: 250_000_000,
             trigger_depth_max: 10,
             result_bytes_max: 50_000_000,
             queued_requests_max: 1_000,

@@ -18,6 +18,8 @@ use crate::{
     link::{self, LINK_MS, TRANSFERS_MAX},
 };
 
+/// Files of one database that are kept for download; a further export takes the place of the oldest.
+const EXPORTS_PER_DATABASE_MAX: usize = 3;
 /// Rows between two lines of progress.
 const PROGRESS_ROWS: u64 = 100_000;
 
@@ -98,6 +100,7 @@ impl D1 {
         });
         {
             let mut jobs = self.exports.lock();
+            make_room(&mut jobs, info.id);
             if jobs.len() >= TRANSFERS_MAX {
                 return Err(Error::new(Code::Overloaded, format!("there are {TRANSFERS_MAX} exports already; try again later")));
             }
@@ -160,6 +163,19 @@ impl D1 {
         let file = File::open(&job.path).map_err(|_| unknown())?;
         let bytes = file.metadata().map_err(|error| Error::io("an export", error))?.len();
         Ok((file, bytes, job.filename.clone()))
+    }
+}
+
+/// Takes the oldest export of a database away that has ended, if it has as many as it may have.
+fn make_room(jobs: &mut HashMap<String, Arc<Job>>, database: DatabaseId) {
+    let ended = |job: &Job| job.progress.lock().is_ok_and(|progress| progress.outcome.is_some());
+    let mine: Vec<_> = jobs.iter().filter(|(_, job)| job.database == database).collect();
+    if mine.len() < EXPORTS_PER_DATABASE_MAX {
+        return;
+    }
+    let oldest = mine.into_iter().filter(|(_, job)| ended(job)).min_by_key(|(_, job)| job.made_at).map(|(bookmark, _)| bookmark.clone());
+    if let Some(job) = oldest.and_then(|bookmark| jobs.remove(&bookmark)) {
+        let _ = std::fs::remove_file(&job.path);
     }
 }
 

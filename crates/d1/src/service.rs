@@ -203,7 +203,8 @@ impl D1 {
         // Who may not look is not told whether there is something to see.
         let id = found.as_ref().map(|info| info.id.to_string()).unwrap_or_default();
         let name = found.as_ref().map_or(name_or_id, |info| &info.name);
-        ctx.grant.require(Service::D1, &[name, &id], access)?;
+        // The caller's own word comes first, as a refusal repeats it.
+        ctx.grant.require(Service::D1, &[name_or_id, name, &id], access)?;
         found.ok_or_else(|| not_found(name_or_id))
     }
 
@@ -448,6 +449,7 @@ fn sweep(config: &Config, catalogue: &Catalogue) -> Result<Sizes> {
 fn check_new(new: &NewDatabase) -> Result<()> {
     let name_ok = (1..=NAME_BYTES_MAX).contains(&new.name.len())
         && !new.name.starts_with('-')
+        && new.name.parse::<DatabaseId>().is_err()
         && new.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if !name_ok {
         let shown: String = new.name.chars().take(80).collect();

@@ -19,7 +19,7 @@ use crate::{
     position::{Epochs, Fate},
     record::{self, Draft, Header},
     recover,
-    segment::{GROWTH_BYTES, Head, Segment},
+    segment::{self, GROWTH_BYTES, Head, Segment},
 };
 
 /// What [`Log::open`] needs.
@@ -126,7 +126,10 @@ impl Log {
         let base = recovered.end_lsn;
         let time = recovered.time.unwrap_or_default();
         let head = Head { sequence: recovered.next_sequence, base_lsn: base, log_id, time };
-        let segment = Segment::create(config.disk.as_ref(), &dir, head, GROWTH_BYTES).map_err(|failure| failed(failure.error))?;
+        // On a disk that is full the log begins small: reads need no room in it.
+        let segment = Segment::create(config.disk.as_ref(), &dir, head, GROWTH_BYTES)
+            .or_else(|_| Segment::create(config.disk.as_ref(), &dir, head, segment::HEADER_BYTES))
+            .map_err(|failure| failed(failure.error))?;
         // All that the old segments held is in the database files, synced.
         for path in &recovered.segments {
             config.disk.remove(path).map_err(failed)?;

@@ -24,6 +24,9 @@ const CHECKPOINT_FRAMES: u32 = 1_000;
 /// Frames after which the next job waits for that.
 const CHECKPOINT_FRAMES_MAX: u32 = 8_000;
 
+/// How long after a failed checkpoint the next one is tried.
+const CHECKPOINT_RETRY: Duration = Duration::from_secs(10);
+
 /// A job runs once: on the open database, or with the reason why it cannot be had.
 type Job = Box<dyn FnOnce(&Inner, Option<Error>) + Send>;
 
@@ -71,6 +74,8 @@ struct Slot {
     /// Commits in the WAL: those that may still be lost, and the last one that cannot.
     commits: VecDeque<Logged>,
     frames: u32,
+    /// Monotonic time before which a checkpoint that failed is not tried again.
+    checkpoint_not_before: Duration,
     time: Timestamp,
 }
 
@@ -299,6 +304,7 @@ impl Inner {
         }
         let disk = log.disk();
         if !slot.opened_before {
+            self.check_file(disk.as_ref())?;
             // Recovery has put all that was acknowledged into the file. What a WAL still holds is
             // older than that or was never acknowledged.
             for side in layout::side_files(&self.path) {
@@ -317,6 +323,25 @@ impl Inner {
         slot.opened_before = true;
         self.is_open.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Looks at a file that is opened for the first time: a header of ours, and as many pages as it says.
+    fn check_file(&self, disk: &dyn Disk) -> Result<()> {
+        let failed = |error: std::io::Error| Error::io(format!("database {}", self.id), error);
+        let file = disk.open(&self.path, false).map_err(failed)?;
+        let len = file.len().map_err(failed)?;
+        let mut header = [0; 100];
+        let read = if len < header.len() as u64 { None } else { Some(file.read_exact_at(&mut header, 0).map_err(failed)?) };
+        let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let pages = len / sqlite::PAGE_BYTES as u64;
+        // The count of pages in the header is good if the change counter beside it is the file's.
+        let counted = if word(24) == word(92) { u64::from(word(28)) } else { 1 };
+        if read.is_some() && header.starts_with(b"SQLite format 3\0") && pages >= counted.max(1) {
+            return Ok(());
+        }
+        let detail = format!("{} bytes, {counted} pages by its header", len);
+        Err(Error::new(Code::Corrupt, format!("the file of database {} is damaged or cut; put it back from a backup", self.id))
+            .with_internal(detail))
     }
 
     /// Takes the file back to its last commit that is durable in the log.
@@ -382,6 +407,9 @@ impl Inner {
         if !is_long && (slot.frames == 0 || !force) {
             return;
         }
+        if log.config.clock.monotonic() < slot.checkpoint_not_before {
+            return;
+        }
         // A checkpoint puts pages into the database file; a commit that could still be lost must not
         // be among them.
         let last = slot.last;
@@ -404,7 +432,10 @@ impl Inner {
                 state.stats.checkpoints += 1;
             }
             Ok(false) => {}
-            Err(error) => tracing::error!(database = %self.id, ?error, "a checkpoint failed; the log keeps what it needs"),
+            Err(error) => {
+                slot.checkpoint_not_before = log.config.clock.monotonic() + CHECKPOINT_RETRY;
+                tracing::error!(database = %self.id, ?error, "a checkpoint failed; the log keeps what it needs, and it is tried again later");
+            }
         }
     }
 

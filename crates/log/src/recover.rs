@@ -71,6 +71,9 @@ struct Image {
 pub(crate) fn run(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
     let mut found = Recovered::default();
     let sources = sources(disk, root, &mut found)?;
+    if found.segments.is_empty() {
+        refuse_lost_log(disk, root)?;
+    }
     let mut images: HashMap<DatabaseId, Image> = HashMap::new();
     for (at, source) in sources.iter().enumerate() {
         let bound = sources.get(at + 1).map(|next| next.base);
@@ -163,6 +166,21 @@ fn read(at: usize, source: &Source, bound: Option<u64>, images: &mut HashMap<Dat
         }
     }
     Ok(lsn)
+}
+
+/// A server leaves at least one segment. Without any, a WAL that holds something says that commits
+/// were acknowledged that are only in the log that is gone.
+fn refuse_lost_log(disk: &dyn Disk, root: &Path) -> Result<()> {
+    let [wal, _] = layout::side_files(&layout::database_path(root, DatabaseId::SYSTEM));
+    let is_empty =
+        !disk.exists(&wal) || disk.open(&wal, false).and_then(|file| file.len()).map_err(|error| Error::io("the catalogue", error))? == 0;
+    if is_empty {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::Corrupt,
+        "the commit log is missing (the folder `log` holds no segment) and the server was not stopped cleanly. Nothing was changed; put the folder `log` back from where it went",
+    ))
 }
 
 /// Whether the log and the file together hold every page: redo must not make a file with holes.

@@ -88,6 +88,9 @@ pub(crate) unsafe extern "C" fn callback(
         _ => allows(action, first, second),
     };
     if allowed {
+        if action == ffi::SQLITE_PRAGMA && second.is_some() {
+            shared.pragma_set.set(true);
+        }
         return ffi::SQLITE_OK;
     }
     let denial = if matches!(action, ffi::SQLITE_TRANSACTION | ffi::SQLITE_SAVEPOINT) { Denial::Transaction } else { Denial::Other };

@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     /// SQL of ours runs: the authorizer lets all pass.
     pub(crate) internal: Cell<bool>,
     pub(crate) denial: Cell<Denial>,
+    /// User SQL may have set a pragma of the connection.
+    pub(crate) pragma_set: Cell<bool>,
     /// Monotonic time at which the running request must end.
     deadline: Cell<Option<Duration>>,
     clock: Arc<dyn Clock>,
@@ -114,6 +116,7 @@ impl Conn {
         let shared = Box::new(Shared {
             internal: Cell::new(true),
             denial: Cell::new(Denial::None),
+            pragma_set: Cell::new(false),
             deadline: Cell::new(None),
             clock: Arc::clone(&options.clock),
             cancelled: Arc::new(AtomicBool::new(false)),
@@ -343,6 +346,7 @@ impl Conn {
             self.set_time_limit(None);
             self.run_internal("ROLLBACK")?;
         }
+        self.reset_pragmas();
         outcome
     }
 
@@ -362,6 +366,26 @@ impl Conn {
         unsafe { ffi::sqlite3_db_release_memory(self.handle()) };
         return_free_memory();
         Ok(value)
+    }
+
+    /// Takes back what user SQL set on the connection: it holds for its own request and no longer, as
+    /// others use the connection too.
+    fn reset_pragmas(&self) {
+        if !self.shared.pragma_set.replace(false) {
+            return;
+        }
+        self.set_time_limit(None);
+        for pragma in [
+            "case_sensitive_like=0",
+            "foreign_keys=1",
+            "ignore_check_constraints=0",
+            "legacy_alter_table=0",
+            "recursive_triggers=0",
+            "reverse_unordered_selects=0",
+        ] {
+            // A pragma of a flag reads and writes no file; only a cancelled connection refuses it, and that one is closed.
+            let _ = self.run_internal(&format!("PRAGMA {pragma}"));
+        }
     }
 
     fn step_cached(&self, cell: &OnceCell<RawStatement>, sql: &str) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Writes a database as SQL that imports again, here and on Cloudflare.
 //!
-//! Order: tables with their rows, virtual tables with theirs, then indexes and views, then what is
+//! Order: all tables, virtual ones last, since a row needs the tables that its foreign keys name; then
+//! rows in the same order, then indexes and views, then what is
 //! built from those (FTS5 over a table or a view), then triggers, so that no trigger fires, no index
 //! slows the import, and everything is there before it is used. No statement is longer than the statement
 //! limit allows: a long value is sent in parts through a table that the script makes and drops.
@@ -53,19 +54,33 @@ const PART_BYTES: usize = 40_000;
 /// FTS5 table); SQLite's and the writer's.
 pub fn write(conn: &Conn, options: &Options, out: &mut dyn Write, on_row: &mut dyn FnMut(&Totals)) -> Result<Totals> {
     let schema = Schema::read(conn, options)?;
-    let mut dump = Dump { conn, options, out, staged: false, totals: Totals::default(), keep_rowids: schema.has_virtual, on_row };
+    let mut dump = Dump {
+        conn,
+        options,
+        out,
+        staging: schema.staging.clone(),
+        staged: false,
+        totals: Totals::default(),
+        keep_rowids: schema.has_virtual,
+        on_row,
+    };
     dump.line("PRAGMA defer_foreign_keys=TRUE;")?;
-    for table in schema.tables.iter().filter(|table| table.kind == TableKind::Plain) {
-        dump.table(table)?;
+    let plain = || schema.tables.iter().filter(|table| table.kind == TableKind::Plain);
+    let others = || schema.tables.iter().filter(|table| table.kind != TableKind::Plain);
+    if !options.no_schema {
+        for table in plain().chain(others()) {
+            dump.line(&format!("{};", table.sql))?;
+        }
     }
-    for table in schema.tables.iter().filter(|table| table.kind != TableKind::Plain) {
-        dump.table(table)?;
+    for table in plain().chain(others()) {
+        dump.rows(table)?;
     }
     if !options.no_data {
         dump.sequences(&schema)?;
     }
     if dump.staged {
-        dump.line(&format!("DROP TABLE \"{STAGING}\";"))?;
+        let drop = format!("DROP TABLE \"{}\";", dump.staging);
+        dump.line(&drop)?;
     }
     if !options.no_schema {
         for sql in &schema.others {
@@ -111,6 +126,8 @@ struct Schema {
     triggers: Vec<String>,
     has_virtual: bool,
     has_sequence: bool,
+    /// A name for the table of long values that nothing else has.
+    staging: String,
 }
 
 impl Schema {
@@ -118,7 +135,18 @@ impl Schema {
         let shadows: Vec<String> =
             texts(&conn.query_internal("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'", &[])?);
         let rows = conn.query_internal("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid", &[])?;
-        let mut schema = Self { tables: Vec::new(), others: Vec::new(), triggers: Vec::new(), has_virtual: false, has_sequence: false };
+        let mut schema = Self {
+            tables: Vec::new(),
+            others: Vec::new(),
+            triggers: Vec::new(),
+            has_virtual: false,
+            has_sequence: false,
+            staging: STAGING.to_owned(),
+        };
+        let taken = |name: &str| rows.iter().any(|row| text(&row[1]).eq_ignore_ascii_case(name));
+        while taken(&schema.staging) {
+            schema.staging.push('_');
+        }
         for row in &rows {
             let [kind, name, owner, sql] = [text(&row[0]), text(&row[1]), text(&row[2]), text(&row[3])];
             schema.has_sequence |= name == "sqlite_sequence";
@@ -173,6 +201,8 @@ struct Dump<'a> {
     conn: &'a Conn,
     options: &'a Options,
     out: &'a mut dyn Write,
+    /// Name of the table through which long values pass.
+    staging: String,
     staged: bool,
     totals: Totals,
     /// Other tables may point at rowids, so they must not change.
@@ -185,11 +215,8 @@ impl Dump<'_> {
         self.out.write_all(text.as_bytes()).and_then(|()| self.out.write_all(b"\n")).map_err(|error| Error::io("the export", error))
     }
 
-    fn table(&mut self, table: &Table) -> Result<()> {
+    fn rows(&mut self, table: &Table) -> Result<()> {
         self.totals.tables += 1;
-        if !self.options.no_schema {
-            self.line(&format!("{};", table.sql))?;
-        }
         if self.options.no_data || matches!(table.kind, TableKind::View | TableKind::External) {
             return Ok(());
         }
@@ -243,7 +270,7 @@ impl Dump<'_> {
                 line.push(b',');
             }
             if *is_staged {
-                line.extend_from_slice(unstage(i, stmt.column_type(i) == ffi::SQLITE_TEXT).as_bytes());
+                line.extend_from_slice(unstage(&self.staging, i, stmt.column_type(i) == ffi::SQLITE_TEXT).as_bytes());
             } else {
                 push_literal(&mut line, stmt, i);
             }
@@ -251,7 +278,8 @@ impl Dump<'_> {
         line.extend_from_slice(b");\n");
         self.out.write_all(&line).map_err(|error| Error::io("the export", error))?;
         if staged.contains(&true) {
-            self.line(&format!("DELETE FROM \"{STAGING}\";"))?;
+            let clear = format!("DELETE FROM \"{}\";", self.staging);
+            self.line(&clear)?;
         }
         Ok(())
     }
@@ -260,10 +288,12 @@ impl Dump<'_> {
     fn stage(&mut self, stmt: &RawStatement, column: usize) -> Result<()> {
         if !self.staged {
             self.staged = true;
-            self.line(&format!("CREATE TABLE \"{STAGING}\" (c INTEGER, n INTEGER, part BLOB, PRIMARY KEY(c, n));"))?;
+            let create = format!("CREATE TABLE \"{}\" (c INTEGER, n INTEGER, part BLOB, PRIMARY KEY(c, n));", self.staging);
+            self.line(&create)?;
         }
         for (n, part) in stmt.column_bytes(column).chunks(PART_BYTES).enumerate() {
-            self.line(&format!("INSERT INTO \"{STAGING}\" VALUES({column},{n},X'{}');", hex(part)))?;
+            let insert = format!("INSERT INTO \"{}\" VALUES({column},{n},X'{}');", self.staging, hex(part));
+            self.line(&insert)?;
         }
         Ok(())
     }
@@ -292,9 +322,9 @@ impl Dump<'_> {
 
 /// Puts a long value together again. The first part is joined by `||` and not by `group_concat`,
 /// which cannot make a string of just the longest length that is allowed.
-fn unstage(column: usize, is_text: bool) -> String {
-    let first = format!("(SELECT part FROM \"{STAGING}\" WHERE c={column} AND n=0)");
-    let rest = format!("(SELECT group_concat(part,'') FROM (SELECT part FROM \"{STAGING}\" WHERE c={column} AND n>0 ORDER BY n))");
+fn unstage(staging: &str, column: usize, is_text: bool) -> String {
+    let first = format!("(SELECT part FROM \"{staging}\" WHERE c={column} AND n=0)");
+    let rest = format!("(SELECT group_concat(part,'') FROM (SELECT part FROM \"{staging}\" WHERE c={column} AND n>0 ORDER BY n))");
     format!("CAST({first}||coalesce({rest},'') AS {})", if is_text { "TEXT" } else { "BLOB" })
 }
 

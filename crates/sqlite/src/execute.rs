@@ -198,6 +198,33 @@ pub(crate) fn prepare(conn: &Conn, text: &SqlText, from: usize) -> Result<(Optio
     }
 }
 
+/// Bytes that the value takes in JSON, or a few more.
+fn json_bytes(value: &Value) -> u64 {
+    match value {
+        Value::Null => 5,
+        Value::Integer(_) | Value::Real(_) => 25,
+        Value::Text(text) => {
+            let escapes: u64 = text.bytes().map(|b| if b < 0x20 { 5 } else { u64::from(b == b'"' || b == b'\\') }).sum();
+            text.len() as u64 + escapes + 3
+        }
+        Value::Blob(bytes) => {
+            bytes
+                .iter()
+                .map(|b| {
+                    if *b < 10 {
+                        2
+                    } else if *b < 100 {
+                        3
+                    } else {
+                        4
+                    }
+                })
+                .sum::<u64>()
+                + 3
+        }
+    }
+}
+
 fn value_bytes(value: &Value) -> u64 {
     match value {
         Value::Text(text) => text.len() as u64,
@@ -218,12 +245,14 @@ fn run_statement(conn: &Conn, stmt: &RawStatement, params: &[Value], options: &O
         return Err(refusal());
     }
     let mut result = StatementResult::default();
+    // Rows are objects on the wire, so each repeats the names.
+    let names: u64 = (0..stmt.column_count()).map(|i| stmt.column_name(i).len() as u64 + 4).sum();
     let meta = metered(conn, stmt, params, |stmt| {
         if result.columns.is_empty() {
             result.columns = (0..stmt.column_count()).map(|i| stmt.column_name(i)).collect();
         }
         let row: Vec<Value> = (0..stmt.column_count()).map(|i| stmt.column(i)).collect();
-        budget.take_bytes(row.iter().map(|value| value_bytes(value) + 4).sum())?;
+        budget.take_bytes(names + row.iter().map(json_bytes).sum::<u64>())?;
         result.rows.push(row);
         Ok(())
     })?;

@@ -4,7 +4,8 @@ use sqlite::{dump, script};
 
 use crate::Db;
 
-const SCHEMA: &str = "CREATE TABLE p(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL CHECK(length(name) > 0), b BLOB, r REAL);
+const SCHEMA: &str = "CREATE TABLE early(p INTEGER REFERENCES p(id)); CREATE TABLE _hearth_long_values(a);
+CREATE TABLE p(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL CHECK(length(name) > 0), b BLOB, r REAL);
 CREATE TABLE c(p INTEGER REFERENCES p(id), k TEXT, g AS (upper(k)) STORED, PRIMARY KEY(p, k)) WITHOUT ROWID;
 CREATE TABLE \"odd \"\" name\"(\"a b\", 'c');
 CREATE INDEX pi ON p(name);
@@ -20,12 +21,16 @@ const ROWS: &str = "INSERT INTO p(name, b, r) VALUES('it''s', X'00ff', 0.1+0.2),
 INSERT INTO p(name, b) VALUES(hex(zeroblob(900000)), NULL),('long blob', randomblob(2000000)),(CAST('x'||zeroblob(1999999) AS TEXT), X'01'),(replace(hex(zeroblob(40000)),'0',''''),randomblob(70000));
 DELETE FROM p WHERE id = 3;
 INSERT INTO c(p, k) VALUES(1,'a'),(1,'b');
+INSERT INTO early VALUES(2);
+INSERT INTO _hearth_long_values VALUES('mine');
 INSERT INTO f(rowid, title, body) VALUES(7,'hello','big world'),(9,'bye','world');
 INSERT INTO e(e) VALUES('rebuild');
 INSERT INTO ev(ev) VALUES('rebuild');
 INSERT INTO rt VALUES(1, 0.5, 2.5)";
 
-const CHECKS: [&str; 9] = [
+const CHECKS: [&str; 11] = [
+    "SELECT * FROM early",
+    "SELECT * FROM _hearth_long_values",
     "SELECT rowid FROM ev WHERE ev MATCH 'it'",
     "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name",
     "SELECT id, name, typeof(name), b, typeof(b), r FROM p ORDER BY id",

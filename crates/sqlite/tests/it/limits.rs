@@ -163,8 +163,17 @@ fn d1_05_statements_and_result_bytes_of_one_request_are_bounded() {
     let mut db = Db::with(limits);
     assert_eq!(db.run("SELECT 1; SELECT 2; SELECT 3").unwrap().len(), 3);
     assert!(db.error("SELECT 1; SELECT 2; SELECT 3; SELECT 4").starts_with("too many statements in one request (expected at most 3)"));
-    db.last("SELECT zeroblob(996)");
-    assert!(db.error("SELECT zeroblob(997)").starts_with("the result is too large (expected at most 1000 bytes)"));
+    // As JSON: the name `a` and its marks 5, the text's marks 3; a blob's zero takes two bytes, a quote in a text two.
+    let too_large = "the result is too large (expected at most 1000 bytes)";
+    db.bind("SELECT ?1 AS a", &[Value::Text("x".repeat(992))]).unwrap();
+    assert!(db.bind("SELECT ?1 AS a", &[Value::Text("x".repeat(993))]).unwrap_err().starts_with(too_large));
+    assert!(db.bind("SELECT ?1 AS a", &[Value::Text("\"".repeat(497))]).unwrap_err().starts_with(too_large));
+    db.last("SELECT zeroblob(496) AS a");
+    assert!(db.error("SELECT zeroblob(497) AS a").starts_with(too_large));
+    // Names count in each row, or a long one would make a small result a large answer.
+    let name = "n".repeat(400);
+    assert_eq!(db.last(&format!("SELECT 1 AS {name} UNION ALL SELECT 2")).rows.len(), 2);
+    assert!(db.error(&format!("SELECT 1 AS {name} UNION ALL SELECT 2 UNION ALL SELECT 3")).starts_with(too_large));
 }
 
 #[test]

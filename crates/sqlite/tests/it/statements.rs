@@ -172,6 +172,19 @@ fn items_that_hold_nothing_are_left_out() {
 }
 
 #[test]
+fn what_a_pragma_sets_holds_for_its_own_request_only() {
+    let mut db = Db::new();
+    db.last("CREATE TABLE t(a CHECK(a > 0))");
+    let violate = "INSERT INTO t VALUES(-1)";
+    assert_eq!(db.last(&format!("PRAGMA ignore_check_constraints=1; {violate}")).meta.changes, 1);
+    assert!(db.error(violate).starts_with("CHECK constraint failed"));
+    db.last("PRAGMA case_sensitive_like=1");
+    assert_eq!(db.value("SELECT 'A' LIKE 'a'"), Value::Integer(1));
+    assert!(db.error("PRAGMA ignore_check_constraints=1; SELECT bad").starts_with("no such column"));
+    assert!(db.error(violate).starts_with("CHECK constraint failed"));
+}
+
+#[test]
 fn a_reader_may_not_write() {
     let mut db = Db::new();
     db.last("CREATE TABLE t(a)");

@@ -83,7 +83,13 @@ fn step(poll: ExportPoll, progress: &Progress) -> Result<Step<ExportResult>, Fai
 }
 
 /// Downloads beside `output` and renames, so that a file with its name is always a whole export.
+/// What is there and no file of its own (a device, a pipe, a link) is written to as it is.
 fn download_to(client: &Client, link: &str, output: &Path, progress: &Progress) -> Result<u64, Failure> {
+    if fs::symlink_metadata(output).is_ok_and(|found| !found.is_file()) {
+        let unwritable = |error: io::Error| Failure::io(format!("{} could not be written", output.display()), &error);
+        let mut file = File::options().write(true).truncate(true).open(output).map_err(unwritable)?;
+        return client.download(link, &mut file, progress);
+    }
     let mut name = output.file_name().ok_or_else(|| Failure::usage(format!("{} is not the name of a file", output.display())))?.to_owned();
     name.push(".part");
     let part = output.with_file_name(name);
