@@ -6,7 +6,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Code, Error};
+use crate::{Code, Error, Timestamp};
 
 /// The part of Hearth that a scope opens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -48,17 +48,30 @@ pub struct Scope {
 pub struct Grant {
     owner: bool,
     scopes: Vec<Scope>,
+    ends_at: Option<Timestamp>,
 }
 
 impl Grant {
     /// The owner's grant: everything.
     pub const fn owner() -> Self {
-        Self { owner: true, scopes: Vec::new() }
+        Self { owner: true, scopes: Vec::new(), ends_at: None }
     }
 
     /// A token's grant.
     pub const fn scoped(scopes: Vec<Scope>) -> Self {
-        Self { owner: false, scopes }
+        Self { owner: false, scopes, ends_at: None }
+    }
+
+    /// The same grant, which ends with its token.
+    #[must_use]
+    pub const fn ending(mut self, ends_at: Option<Timestamp>) -> Self {
+        self.ends_at = ends_at;
+        self
+    }
+
+    /// When the grant ends; a token that is made under it may not live longer.
+    pub const fn ends_at(&self) -> Option<Timestamp> {
+        self.ends_at
     }
 
     /// Whether this is the owner's own key.

@@ -29,7 +29,7 @@ pub(crate) struct TokenRecord {
 
 impl TokenRecord {
     pub(crate) fn grant(&self) -> Grant {
-        Grant::scoped(self.info.scopes.clone())
+        Grant::scoped(self.info.scopes.clone()).ending(self.info.expires_at)
     }
 }
 

@@ -84,6 +84,11 @@ impl D1 {
         if expires_at.is_some_and(|end| end <= now) {
             return wrong("the token's end lies in the past".to_owned());
         }
+        if let Some(end) = ctx.grant.ends_at()
+            && expires_at.is_none_or(|own| own > end)
+        {
+            return wrong("a token cannot outlive the one that makes it; give it an end that is not later".to_owned());
+        }
         let _changing = self.changing.lock().await;
         if self.read_catalogue().tokens.len() >= TOKENS_MAX {
             self.forget_dead_tokens(now).await?;

@@ -36,8 +36,8 @@ pub(crate) struct Target {
 
 impl Target {
     /// Finds the server: `--url`, the server that runs on `--data`, `HEARTH_URL`, the server that
-    /// runs on `HEARTH_DATA` or the default folder, the listen address. Then the key: `HEARTH_KEY`,
-    /// or the folder's `owner.key`.
+    /// runs on `HEARTH_DATA` or the default folder, the listen address. Then the key: that of a folder
+    /// named by `--data` alone, else `HEARTH_KEY`, else the folder's `owner.key`.
     ///
     /// # Errors
     /// If the address is wrong or there is no key.
@@ -62,7 +62,13 @@ impl Target {
                 .map_err(|error: base::Error| Failure::usage(format!("wrong {}: {}", variables::HEARTH_ACCOUNT_ID, error.message)))?,
             None => AccountId::default(),
         };
-        Ok(Self { key: key(&url, &data, lookup)?, url, account })
+        // A folder that is named means its own server, whatever another one's key stands in the environment.
+        let own = flags.data.is_some() && flags.url.is_none() && is_loopback(&url);
+        let key = match own.then(|| owner_key::read(&data)).transpose()?.flatten() {
+            Some(key) => key,
+            None => key(&url, &data, lookup)?,
+        };
+        Ok(Self { key, url, account })
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) const HEARTH_PUBLIC_URL: &str = "HEARTH_PUBLIC_URL";
 pub(crate) const HEARTH_OPEN_DATABASES_MAX: &str = "HEARTH_OPEN_DATABASES_MAX";
 /// `text` or `json`.
 pub(crate) const HEARTH_LOG_FORMAT: &str = "HEARTH_LOG_FORMAT";
-/// A level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,hearth_d1=debug`.
+/// A level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,d1=debug`.
 pub(crate) const HEARTH_LOG_LEVEL: &str = "HEARTH_LOG_LEVEL";
 
 /// What `hearth env` prints for wrangler: the address of the API.

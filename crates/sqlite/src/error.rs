@@ -42,6 +42,11 @@ pub(crate) fn from_conn_mapped(conn: &Conn, rc: i32, stage: Stage, map: impl Fn(
     match primary {
         ffi::SQLITE_INTERRUPT => return interrupted(conn, stage),
         ffi::SQLITE_FULL if rc == FULL_BY_PAGE_LIMIT => return Error::new(Code::Sql, SIZE_MAX),
+        // Reading writes to temporary files only, to sort; the data folder may have room.
+        ffi::SQLITE_FULL if stage == Stage::ReadStep => {
+            let text = "the disk for temporary files is full; the statement sorts more than it has room for";
+            return Error::new(Code::DiskFull, text).with_retryable(false);
+        }
         ffi::SQLITE_FULL => {
             return Error::io("database file", std::io::Error::from(std::io::ErrorKind::StorageFull));
         }

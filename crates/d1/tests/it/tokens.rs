@@ -44,6 +44,12 @@ async fn a_token_cannot_make_one_that_may_more_than_itself() {
     for wider in [&["d1:*:read"][..], &["d1:other:read"], &["d1:mine:create"], &["tokens:*:write"]] {
         assert_eq!(code(create(wider).await), Code::ScopeMissing, "{wider:?}");
     }
+    let now = home.ctx.clock.now();
+    let mortal = home.with_grant(Grant::scoped(scopes(&["tokens:*:create", "d1:mine:write"])).ending(Some(Timestamp(now.0 + 5_000))));
+    let until = |end: Option<i64>| home.d1.token_create(&mortal, "t", scopes(&["d1:mine:read"]), end.map(|ms| Timestamp(now.0 + ms)));
+    until(Some(5_000)).await.unwrap();
+    assert_eq!(code(until(Some(5_001)).await), Code::BadRequest);
+    assert_eq!(code(until(None).await), Code::BadRequest);
     let reader = home.with_grant(Grant::scoped(scopes(&["d1:*:write"])));
     assert_eq!(code(home.d1.token_create(&reader, "t", scopes(&["d1:*:read"]), None).await), Code::ScopeMissing);
     assert_eq!(code(home.d1.token_list(&reader, 1, 10).await.map(|page| page.total)), Code::ScopeMissing);

@@ -59,5 +59,5 @@ pub(super) fn log_level(text: &str) -> Result<String, String> {
     tracing_subscriber::EnvFilter::builder()
         .parse(text)
         .map(|_| text.to_owned())
-        .map_err(|_| "expected error, warn, info, debug, trace or a filter such as `info,hearth_d1=debug`".to_owned())
+        .map_err(|_| "expected error, warn, info, debug, trace or a filter such as `info,d1=debug`".to_owned())
 }
