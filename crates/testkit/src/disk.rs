@@ -38,9 +38,11 @@ mod state;
 mod vfs;
 
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
 };
 
 use log::{Disk, DiskFile};
@@ -103,6 +105,15 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Syncs a file: what was written until now. Others may use the disk while it takes its time.
+    fn sync(&self, inode: InodeId) -> io::Result<()> {
+        let (last, duration) = self.state().begin_sync(inode)?;
+        if !duration.is_zero() {
+            std::thread::sleep(duration);
+        }
+        self.state().end_sync(inode, last)
+    }
 }
 
 impl LossyDisk {
@@ -137,6 +148,11 @@ impl LossyDisk {
         self.shared.state().plan.crash_at = Some(op);
     }
 
+    /// Ends the disk at the operation that `target` names, counted from now.
+    pub fn crash_at_next(&self, target: Target) {
+        self.shared.state().plan.crash_at_next = Some(target);
+    }
+
     /// Ends the disk at the `nth` sync from now, of a file or a folder: the moments at which most is
     /// written and least is safe. `nth` counts from 1.
     pub fn crash_at_sync(&self, nth: u64) {
@@ -164,6 +180,7 @@ impl LossyDisk {
         let plan = &mut self.shared.state().plan;
         plan.crash_at = None;
         plan.crash_at_sync = None;
+        plan.crash_at_next = None;
         plan.fail_at_sync = None;
         plan.fail_at_next = None;
         plan.fail_at.clear();
@@ -196,6 +213,12 @@ impl LossyDisk {
         self.shared.state().plan.dropped = classes.iter().copied().collect();
     }
 
+    /// Until the next crash syncs of this class take `duration`, in which others go on: what they
+    /// write meanwhile is not part of it, and a crash meanwhile loses what it would have saved.
+    pub fn slow_syncs(&self, class: SyncClass, duration: Duration) {
+        self.shared.state().plan.slow.insert(class, duration);
+    }
+
     /// Whether reads are numbered too, and so can fail.
     pub fn count_reads(&self, count: bool) {
         self.shared.state().plan.count_reads = count;
@@ -211,6 +234,12 @@ impl LossyDisk {
     #[must_use]
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
         self.shared.state().content(&normal(path))
+    }
+
+    /// The classes of the files that are there.
+    #[must_use]
+    pub fn classes(&self) -> BTreeSet<SyncClass> {
+        self.shared.state().classes()
     }
 
     /// Turns over the bits of `mask` in the byte at `offset`, durably: a fault of the medium, not of
@@ -306,7 +335,7 @@ impl DiskFile for LossyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.shared.state().sync(self.inode)
+        self.shared.sync(self.inode)
     }
 }
 

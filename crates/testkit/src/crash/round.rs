@@ -1,8 +1,11 @@
 //! One disk's life: work, crash, recovery, judgement, and again.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use super::{Config, History, N_DATABASES, Observed, Op, READ, Report, System, check_texts};
@@ -47,8 +50,8 @@ impl<'c, S: System> Lineage<'c, S> {
         let worked = self.work(&weather, report);
         let trace = self.last_operations();
         let judged = worked.and_then(|()| {
-            self.end_process(report);
-            self.crash_recovery(report)?;
+            self.end_process(&weather, report);
+            self.crash_recovery(&weather, report)?;
             self.judge(report)
         });
         judged.map_err(|error| format!("{error}\n  last operations before the crash:{trace}\n  and since:{}", self.last_operations()))
@@ -57,19 +60,27 @@ impl<'c, S: System> Lineage<'c, S> {
     fn plan(&mut self, first_at: Option<u64>, report: &mut Report) -> Weather {
         let rng = &mut self.rng;
         let spread = 8 << rng.below(8);
-        let point = first_at.unwrap_or_else(|| 1 + rng.below(spread));
         let now = self.disk.ops();
-        if first_at.is_none() && rng.percent(35) {
-            self.disk.crash_at_sync(1 + rng.below(spread / 4));
-        } else {
-            self.disk.crash_at(now + point);
-        }
         let faulty = self.config.faults && first_at.is_none() && rng.percent(40);
         let n_writers = if first_at.is_some() { 1 } else { 1 + rng.below(4) };
+        if n_writers > 1 && rng.percent(40) {
+            // Commits wait together, and others go on while what they did is not durable.
+            self.disk.slow_syncs(SyncClass::Log, Duration::from_micros(rng.below(1_500)));
+        }
+        match first_at {
+            Some(at) => self.disk.crash_at(now + at),
+            // Half of the faults are to be survived for a while.
+            None if faulty && rng.percent(50) => self.disk.crash_at(now + 100 + rng.below(900)),
+            None => match rng.below(10) {
+                0..3 => self.disk.crash_at_sync(1 + rng.below(spread / 4)),
+                3..5 => self.disk.crash_at_next(Target { kind: OpKind::Write, class: SyncClass::Database, nth: 1 + rng.below(spread) }),
+                _ => self.disk.crash_at(now + 1 + rng.below(spread)),
+            },
+        }
         let seed = rng.next_u64();
         if faulty {
             report.faults += 1;
-            self.plan_fault(point);
+            self.plan_fault();
         }
         report.crash_points += 1;
         Weather { n_writers, faulty, seed }
@@ -77,17 +88,20 @@ impl<'c, S: System> Lineage<'c, S> {
 
     /// One operation will fail, or the disk fill up. Most faults are aimed: few operations of many are
     /// those whose failure is hard to survive.
-    fn plan_fault(&mut self, point: u64) {
+    fn plan_fault(&mut self) {
         const KINDS: [OpKind; 6] = [OpKind::Write, OpKind::Write, OpKind::Sync, OpKind::Sync, OpKind::SetLen, OpKind::Create];
-        const CLASSES: [SyncClass; 4] = [SyncClass::Log, SyncClass::Log, SyncClass::Database, SyncClass::Wal];
         let rng = &mut self.rng;
         let fault = if rng.percent(40) { Fault::Full } else { Fault::Io };
-        match rng.below(8) {
+        match rng.below(10) {
             0 => self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
-            1 => self.disk.fail_at(self.disk.ops() + 1 + rng.below(point), fault),
-            2 => self.disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 + rng.below(3) }, fault),
+            1 => self.disk.fail_at(self.disk.ops() + 1 + rng.below(300), fault),
+            2..5 => self.disk.fail_at_sync(1 + rng.below(12), fault),
+            5 => self.disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 + rng.below(3) }, fault),
             _ => {
-                let (kind, class) = (KINDS[rng.index(KINDS.len())], CLASSES[rng.index(CLASSES.len())]);
+                let classes: Vec<_> = self.disk.classes().into_iter().collect();
+                // On an empty disk nothing can be aimed at yet; then no operation fails.
+                let class = classes.get(rng.index(classes.len())).copied().unwrap_or(SyncClass::Log);
+                let kind = KINDS[rng.index(KINDS.len())];
                 self.disk.fail_at_next(Target { kind, class, nth: 1 + rng.below(6) }, fault);
             }
         }
@@ -136,22 +150,23 @@ impl<'c, S: System> Lineage<'c, S> {
     }
 
     /// The power goes, or only the process: sometimes after an orderly close.
-    fn end_process(&mut self, report: &mut Report) {
+    fn end_process(&mut self, weather: &Weather, report: &mut Report) {
         let system = self.system.take();
         if self.rng.percent(15) {
             if let Some(system) = system {
                 system.close();
             }
-            self.next_disk(report);
+            self.next_disk(weather, report);
         } else {
-            self.next_disk(report);
+            self.next_disk(weather, report);
             // What is left of the process may go on a while, on a disk that refuses everything.
             drop(system);
         }
     }
 
-    fn next_disk(&mut self, report: &mut Report) {
-        self.disk = if self.rng.percent(25) {
+    fn next_disk(&mut self, weather: &Weather, report: &mut Report) {
+        // A process that meets a fault ends more often than its machine does.
+        self.disk = if self.rng.percent(if weather.faulty { 40 } else { 25 }) {
             report.kills += 1;
             self.disk.kill()
         } else {
@@ -161,9 +176,9 @@ impl<'c, S: System> Lineage<'c, S> {
     }
 
     /// Starts and is interrupted, up to three times. What it answers meanwhile counts.
-    fn crash_recovery(&mut self, report: &mut Report) -> Result<(), String> {
+    fn crash_recovery(&mut self, weather: &Weather, report: &mut Report) -> Result<(), String> {
         for _ in 0..3 {
-            if !self.rng.percent(45) {
+            if !self.rng.percent(if weather.faulty { 75 } else { 45 }) {
                 break;
             }
             self.disk.crash_at(1 + self.rng.below(40));

@@ -17,6 +17,8 @@ pub(super) enum Change {
 }
 
 struct Pending {
+    /// Which of the file's changes it is, from 1.
+    number: u64,
     change: Change,
     /// A sync that covered this change has failed. As on Linux, the page counts as clean from then
     /// on: a later sync that succeeds says nothing about it.
@@ -29,6 +31,7 @@ pub(super) struct Inode {
     current: Sparse,
     /// The changes that lead from `durable` to `current`, oldest first.
     pending: Vec<Pending>,
+    n_changes: u64,
     pub(super) class: SyncClass,
     /// Open handles. A file without a name lives until the last of them is closed.
     pub(super) handles: usize,
@@ -36,7 +39,7 @@ pub(super) struct Inode {
 
 impl Inode {
     pub(super) fn new(class: SyncClass) -> Self {
-        Self { durable: Sparse::default(), current: Sparse::default(), pending: Vec::new(), class, handles: 0 }
+        Self::clean(&Sparse::default(), class)
     }
 
     pub(super) fn current(&self) -> &Sparse {
@@ -45,7 +48,8 @@ impl Inode {
 
     pub(super) fn change(&mut self, change: Change) {
         apply(&mut self.current, &change);
-        self.pending.push(Pending { change, abandoned: false });
+        self.n_changes += 1;
+        self.pending.push(Pending { number: self.n_changes, change, abandoned: false });
     }
 
     /// Does a random part of a change, as a disk that dies or fills up in its middle does.
@@ -62,10 +66,16 @@ impl Inode {
         }
     }
 
-    /// Makes the content durable, but for what an earlier failed sync has abandoned.
-    pub(super) fn sync(&mut self) {
+    /// The last change so far: what a sync that begins now has to cover.
+    pub(super) fn n_changes(&self) -> u64 {
+        self.n_changes
+    }
+
+    /// Makes the changes up to number `last` durable, but for what an earlier failed sync has abandoned.
+    pub(super) fn sync(&mut self, last: u64) {
+        let later = self.pending.split_off(self.pending.partition_point(|pending| pending.number <= last));
         let mut kept: Vec<(u64, Vec<u8>)> = Vec::new();
-        for Pending { change, abandoned } in self.pending.drain(..) {
+        for Pending { change, abandoned, .. } in self.pending.drain(..) {
             match change {
                 Change::Write { offset, bytes } if abandoned => kept.extend(sectors(offset, &bytes)),
                 Change::Write { offset, bytes } => {
@@ -89,8 +99,8 @@ impl Inode {
                 }
             }
         }
-        self.pending =
-            kept.into_iter().map(|(offset, bytes)| Pending { change: Change::Write { offset, bytes }, abandoned: true }).collect();
+        let kept = kept.into_iter().map(|(offset, bytes)| Pending { number: 0, change: Change::Write { offset, bytes }, abandoned: true });
+        self.pending = kept.chain(later).collect();
     }
 
     /// A sync that reported an error: some of the data may be there, and none will be tried again.
@@ -103,8 +113,8 @@ impl Inode {
     /// The file after the machine went on running but its process did not: nothing is lost, and
     /// nothing more is durable.
     pub(super) fn after_kill(&mut self) -> Self {
-        let (durable, current) = (self.durable.clone(), self.current.clone());
-        Self { durable, current, pending: std::mem::take(&mut self.pending), class: self.class, handles: 0 }
+        let pending = std::mem::take(&mut self.pending);
+        Self { durable: self.durable.clone(), pending, n_changes: self.n_changes, ..Self::clean(&self.current, self.class) }
     }
 
     /// The file as found after power loss.
@@ -137,7 +147,7 @@ impl Inode {
     }
 
     fn clean(content: &Sparse, class: SyncClass) -> Self {
-        Self { durable: content.clone(), current: content.clone(), pending: Vec::new(), class, handles: 0 }
+        Self { durable: content.clone(), current: content.clone(), pending: Vec::new(), n_changes: 0, class, handles: 0 }
     }
 }
 

@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::SyncClass;
@@ -71,6 +72,12 @@ pub struct Target {
     pub nth: u64,
 }
 
+impl Target {
+    fn is(&self, kind: OpKind, class: SyncClass) -> bool {
+        (self.kind, self.class) == (kind, class)
+    }
+}
+
 /// One operation that has reached the disk.
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -111,6 +118,7 @@ pub(super) struct Plan {
     pub(super) crash_at: Option<u64>,
     /// How many syncs are left before the disk dies, that one included.
     pub(super) crash_at_sync: Option<u64>,
+    pub(super) crash_at_next: Option<Target>,
     /// How many syncs are left before one fails, that one included.
     pub(super) fail_at_sync: Option<(u64, Fault)>,
     pub(super) fail_at_next: Option<(Target, Fault)>,
@@ -118,6 +126,7 @@ pub(super) struct Plan {
     pub(super) read_only: bool,
     pub(super) capacity_bytes: Option<u64>,
     pub(super) dropped: BTreeSet<SyncClass>,
+    pub(super) slow: BTreeMap<SyncClass, Duration>,
     pub(super) count_reads: bool,
     trace: VecDeque<Traced>,
 }
@@ -132,7 +141,7 @@ impl Plan {
         self.ops += 1;
         let mut step = Ok(Step::Whole);
         let mut note = "";
-        if self.crash_at == Some(self.ops) || (kind.is_sync() && self.is_last_sync()) {
+        if self.dies_at(kind, class) {
             self.dead = true;
             note = "died";
             step = Ok(Step::Die);
@@ -152,8 +161,7 @@ impl Plan {
 
     /// The fault planned for this operation, which is then done with.
     fn fault(&mut self, kind: OpKind, class: SyncClass) -> Option<Fault> {
-        let is_target = |target: &Target| (target.kind, target.class) == (kind, class);
-        if let Some((target, fault)) = self.fail_at_next.take_if(|(target, _)| is_target(target)) {
+        if let Some((target, fault)) = self.fail_at_next.take_if(|(target, _)| target.is(kind, class)) {
             if target.nth <= 1 {
                 return Some(fault);
             }
@@ -168,12 +176,17 @@ impl Plan {
         self.fail_at.remove(&self.ops)
     }
 
-    fn is_last_sync(&mut self) -> bool {
-        let left = self.crash_at_sync.as_mut().map(|left| {
+    fn dies_at(&mut self, kind: OpKind, class: SyncClass) -> bool {
+        let mut dies = self.crash_at == Some(self.ops);
+        if let Some(target) = self.crash_at_next.as_mut().filter(|target| target.is(kind, class)) {
+            target.nth = target.nth.saturating_sub(1);
+            dies |= target.nth == 0;
+        }
+        if let Some(left) = self.crash_at_sync.as_mut().filter(|_| kind.is_sync()) {
             *left = left.saturating_sub(1);
-            *left
-        });
-        left == Some(0)
+            dies |= *left == 0;
+        }
+        dies
     }
 
     /// After the disk has died nothing works, reads included.
@@ -195,6 +208,7 @@ impl Plan {
     }
 
     /// What is a property of the device outlives a crash; what was planned for one run does not.
+    /// Slow syncs are planned: each run has its own.
     pub(super) fn after_crash(&self) -> Self {
         Self {
             read_only: self.read_only,

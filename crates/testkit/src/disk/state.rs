@@ -1,9 +1,10 @@
 //! All of a disk, behind one lock: files, names, and the plan of what goes wrong.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{
@@ -194,7 +195,16 @@ impl State {
         self.change(id, step, Change::Extend(len))
     }
 
-    pub(super) fn sync(&mut self, id: InodeId) -> io::Result<()> {
+    /// What a sync that begins now has to cover, and how long it takes.
+    pub(super) fn begin_sync(&mut self, id: InodeId) -> io::Result<(u64, Duration)> {
+        self.plan.check_alive()?;
+        let inode = &self.held(id)?.inode;
+        let (last, class) = (inode.n_changes(), inode.class);
+        Ok((last, self.plan.slow.get(&class).copied().unwrap_or_default()))
+    }
+
+    /// Ends a sync of the changes up to number `last`.
+    pub(super) fn end_sync(&mut self, id: InodeId, last: u64) -> io::Result<()> {
         let step = self.begin(id, OpKind::Sync, 0, 0)?;
         let class = self.held(id)?.inode.class;
         let drops = self.plan.drops(class);
@@ -202,10 +212,10 @@ impl State {
         let inode = &mut self.held(id)?.inode;
         match step {
             Step::Whole if drops => {}
-            Step::Whole => inode.sync(),
+            Step::Whole => inode.sync(last),
             Step::Die => {
                 if done_before_death && !drops {
-                    inode.sync();
+                    inode.sync(last);
                 }
                 return Err(Fault::Io.error());
             }
@@ -226,6 +236,12 @@ impl State {
         let Some(held) = self.names.find(path).and_then(|id| self.inodes.get_mut(&id)) else { return false };
         held.inode.damage(offset, mask);
         true
+    }
+
+    /// What kinds of files are there.
+    pub(super) fn classes(&self) -> BTreeSet<SyncClass> {
+        let named = self.names.visible().filter_map(|(_, id)| self.inodes.get(&id));
+        named.map(|held| held.inode.class).collect()
     }
 
     /// Bytes that the files take, holes included.

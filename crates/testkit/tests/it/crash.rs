@@ -88,6 +88,8 @@ impl<const FLAW: u8> System for Plain<FLAW> {
         };
         let databases = (0..N_DATABASES).map(open).collect::<rusqlite::Result<_>>();
         let databases = databases.map_err(|error| error.to_string())?;
+        // SQLite syncs the folder of a new WAL, and takes no notice if that fails.
+        disk.sync_dir(dir).map_err(|error| error.to_string())?;
         Ok(Self { databases, poisoned: AtomicBool::new(false), given: Default::default() })
     }
 

@@ -5,6 +5,7 @@ use std::{
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use log::{Disk, DiskFile};
@@ -266,6 +267,35 @@ fn a_fault_can_be_aimed_at_one_kind_of_operation_on_one_class_of_files() {
     wal.write_all_at(b"2", 0).unwrap();
     disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 }, Fault::Io);
     assert!(disk.sync_dir(Path::new("/")).is_err());
+}
+
+#[test]
+fn a_slow_sync_covers_what_was_written_before_it_only() {
+    let mut found = BTreeSet::new();
+    for seed in 0..60 {
+        let (disk, file) = disk_with("a", &[0; 1024]);
+        disk.slow_syncs(SyncClass::Log, Duration::from_millis(20));
+        file.write_all_at(&[1; 512], 0).unwrap();
+        std::thread::scope(|scope| {
+            let sync = scope.spawn(|| file.sync());
+            std::thread::sleep(Duration::from_millis(5));
+            file.write_all_at(&[2; 512], 512).unwrap();
+            sync.join().unwrap().unwrap();
+        });
+        let content = disk.crash(seed).content(&path("a")).unwrap();
+        found.insert((content[0], content[512]));
+    }
+    assert_eq!(found, BTreeSet::from([(1, 0), (1, 2)]));
+}
+
+#[test]
+fn the_disk_dies_at_the_operation_aimed_at() {
+    let (disk, file) = disk_with("a", b"x");
+    disk.crash_at_next(Target { kind: OpKind::Write, class: SyncClass::Log, nth: 2 });
+    file.write_all_at(b"1", 0).unwrap();
+    file.sync().unwrap();
+    file.write_all_at(b"2", 0).unwrap_err();
+    assert!(disk.is_dead());
 }
 
 #[test]

@@ -11,6 +11,7 @@ use sqlite::ffi;
 
 use super::{Untyped, Vfs, shm};
 use crate::disk::{
+    Shared,
     file::SECTOR,
     locks::{Holder, Level},
     names::InodeId,
@@ -47,9 +48,13 @@ impl RawFile {
 }
 
 impl OpenFile {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    fn shared(&self) -> &Shared {
         // SAFETY: see the field.
-        unsafe { &*self.vfs }.shared.state()
+        &unsafe { &*self.vfs }.shared
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared().state()
     }
 
     /// SQLite's code for `result`: `code` if it failed. Keeps the system's for whoever asks.
@@ -138,7 +143,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, len: ffi::sqlite3_in
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int {
     // SAFETY: `file` is ours.
     let open = unsafe { this(file) };
-    let done = open.state().sync(open.inode);
+    let done = open.shared().sync(open.inode);
     if done.is_ok()
         && let Some(dir) = open.sync_dir_first.take()
     {
