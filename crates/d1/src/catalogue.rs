@@ -20,6 +20,9 @@ CREATE TABLE IF NOT EXISTS usage(
   database TEXT NOT NULL, hour INTEGER NOT NULL, read_queries INTEGER NOT NULL, write_queries INTEGER NOT NULL,
   rows_read INTEGER NOT NULL, rows_written INTEGER NOT NULL, PRIMARY KEY(database, hour)) WITHOUT ROWID";
 
+pub(crate) const DATABASES: &str = "SELECT id, name, created_at, location_hint, jurisdiction, read_replication FROM databases";
+pub(crate) const REMOVED: &str = "SELECT id FROM removed";
+
 /// A token with the hash of its secret.
 #[derive(Clone)]
 pub(crate) struct TokenRecord {
@@ -110,23 +113,26 @@ pub(crate) fn optional_time(value: Option<Timestamp>) -> Value {
     value.map_or(Value::Null, |time| Value::Integer(time.0))
 }
 
+pub(crate) fn database_info(row: Vec<Value>) -> Result<DatabaseInfo> {
+    let mut row = Row(row.into_iter());
+    Ok(DatabaseInfo {
+        id: row.text()?.parse()?,
+        name: row.text()?,
+        created_at: row.time()?,
+        location_hint: row.optional_text()?,
+        jurisdiction: row.optional_text()?,
+        read_replication: row.text()?,
+    })
+}
+
 /// Makes the tables that are missing and reads the catalogue.
 pub(crate) async fn load(system: &Database) -> Result<Catalogue> {
     run(system, vec![statement(SCHEMA, Vec::new())]).await?;
     let mut catalogue = Catalogue::default();
-    let sql = "SELECT id, name, created_at, location_hint, jurisdiction, read_replication FROM databases";
-    for row in run(system, vec![statement(sql, Vec::new())]).await? {
-        let mut row = Row(row.into_iter());
-        catalogue.insert(DatabaseInfo {
-            id: row.text()?.parse()?,
-            name: row.text()?,
-            created_at: row.time()?,
-            location_hint: row.optional_text()?,
-            jurisdiction: row.optional_text()?,
-            read_replication: row.text()?,
-        });
+    for row in run(system, vec![statement(DATABASES, Vec::new())]).await? {
+        catalogue.insert(database_info(row)?);
     }
-    for row in run(system, vec![statement("SELECT id FROM removed", Vec::new())]).await? {
+    for row in run(system, vec![statement(REMOVED, Vec::new())]).await? {
         catalogue.removed.insert(Row(row.into_iter()).text()?.parse()?);
     }
     let sql = "SELECT id, name, hash, scopes, created_at, expires_at, revoked_at FROM tokens";

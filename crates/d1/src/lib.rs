@@ -12,6 +12,7 @@ mod catalogue;
 mod export;
 mod import;
 mod link;
+mod look;
 mod service;
 mod token;
 mod types;
@@ -19,6 +20,7 @@ mod usage;
 
 pub use bookmark::Bookmark;
 pub use import::Upload;
+pub use look::Look;
 pub use service::D1;
 pub use sqlite::{Batch, ItemResults, Meta, Statement, StatementResult, Value};
 pub use types::{

@@ -176,14 +176,6 @@ impl Log {
         Ok((log, recovered))
     }
 
-    /// Reads the log of a folder that no server uses and checks every record; changes nothing.
-    ///
-    /// # Errors
-    /// [`Code::Corrupt`] by file name and byte for damage before the last durable position; [`Code::Io`].
-    pub fn check(disk: &dyn Disk, root: &std::path::Path) -> Result<Recovered> {
-        recover::check(disk, root)
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no thread panics while it holds the log's lock")
     }

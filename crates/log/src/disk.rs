@@ -190,3 +190,45 @@ impl Disk for LocalDisk {
         File::open(dir)?.sync_all()
     }
 }
+
+/// The machine's own disk, through which nothing can be changed: for looking at a folder.
+///
+/// Files are opened for reading only, so the system refuses every write to them.
+pub struct ReadOnlyDisk;
+
+fn read_only<T>() -> io::Result<T> {
+    Err(io::ErrorKind::ReadOnlyFilesystem.into())
+}
+
+impl Disk for ReadOnlyDisk {
+    fn open(&self, path: &Path, create: bool) -> io::Result<Arc<dyn DiskFile>> {
+        if create {
+            return read_only();
+        }
+        Ok(Arc::new(LocalFile(File::open(path)?)))
+    }
+
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        read_only()
+    }
+
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        read_only()
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        LocalDisk.exists(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        LocalDisk.list(dir)
+    }
+
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        read_only()
+    }
+
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        read_only()
+    }
+}

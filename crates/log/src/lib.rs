@@ -17,6 +17,7 @@ pub mod disk;
 mod flush;
 mod keeper;
 pub mod layout;
+mod look;
 mod position;
 mod record;
 mod recover;
@@ -24,6 +25,7 @@ mod segment;
 
 pub use append::{Config, Log, Stats};
 pub use database::{Database, Reserve};
-pub use disk::{Disk, DiskFile, LocalDisk};
+pub use disk::{Disk, DiskFile, LocalDisk, ReadOnlyDisk};
+pub use look::Checked;
 pub use position::Ticket;
 pub use recover::Recovered;

@@ -6,7 +6,7 @@
 //! was never acknowledged.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -67,29 +67,67 @@ struct Image {
     open_transaction: u64,
 }
 
+/// A log that was read to its end.
+pub(crate) struct Logged {
+    sources: Vec<Source>,
+    images: HashMap<DatabaseId, Image>,
+    pub(crate) found: Recovered,
+}
+
+impl Logged {
+    /// Reads and checks all segments; changes nothing.
+    pub(crate) fn read(disk: &dyn Disk, root: &Path) -> Result<Self> {
+        let mut found = Recovered::default();
+        let sources = sources(disk, root, &mut found)?;
+        if found.segments.is_empty() {
+            refuse_lost_log(disk, root)?;
+        }
+        let mut images: HashMap<DatabaseId, Image> = HashMap::new();
+        for (at, source) in sources.iter().enumerate() {
+            let bound = sources.get(at + 1).map(|next| next.base);
+            found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
+        }
+        Ok(Self { sources, images, found })
+    }
+
+    /// The databases that can be redone; changes nothing.
+    pub(crate) fn whole(&self, disk: &dyn Disk, root: &Path) -> Result<HashSet<DatabaseId>> {
+        let mut whole = HashSet::new();
+        for (id, image) in &self.images {
+            if can_be_redone(disk, root, *id, image)? {
+                whole.insert(*id);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Pages that `id` has after its last commit in the log; `None` if it has no commit there.
+    pub(crate) fn database_pages(&self, id: DatabaseId) -> Option<u32> {
+        self.images.get(&id).filter(|image| image.time.is_some()).map(|image| image.database_pages)
+    }
+
+    /// Gives the last version of each logged page of `id` to `on_page`, with the page's number.
+    pub(crate) fn pages(&self, id: DatabaseId, mut on_page: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+        let Some(image) = self.images.get(&id).filter(|image| image.time.is_some()) else { return Ok(()) };
+        let mut page = [0; PAGE_BYTES];
+        for (number, (at, offset)) in image.pages.range(..=image.database_pages) {
+            let source = &self.sources[*at];
+            source.file.read_exact_at(&mut page, *offset).map_err(|error| Error::io(name(&source.path), error))?;
+            on_page(*number, &page)?;
+        }
+        Ok(())
+    }
+}
+
 /// Recovers the data folder.
 pub(crate) fn run(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
-    let mut found = Recovered::default();
-    let sources = sources(disk, root, &mut found)?;
-    if found.segments.is_empty() {
-        refuse_lost_log(disk, root)?;
+    let mut logged = Logged::read(disk, root)?;
+    let whole = logged.whole(disk, root)?;
+    secure_tail(&logged.sources, &logged.found)?;
+    for id in whole {
+        logged.found.pages += redo(disk, root, id, &logged)?;
     }
-    let mut images: HashMap<DatabaseId, Image> = HashMap::new();
-    for (at, source) in sources.iter().enumerate() {
-        let bound = sources.get(at + 1).map(|next| next.base);
-        found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
-    }
-    let mut whole = Vec::new();
-    for (id, image) in &images {
-        if can_be_redone(disk, root, *id, image)? {
-            whole.push((id, image));
-        }
-    }
-    secure_tail(&sources, &found)?;
-    for (id, image) in whole {
-        redo(disk, root, *id, image, &sources, &mut found)?;
-    }
-    Ok(found)
+    Ok(logged.found)
 }
 
 fn name(path: &Path) -> String {
@@ -238,45 +276,30 @@ fn secure_tail(sources: &[Source], found: &Recovered) -> Result<()> {
     Ok(())
 }
 
-/// Reads the whole log and checks it, without changing anything: what `hearth doctor` asks.
-///
-/// # Errors
-/// [`Code::Corrupt`] by file name, [`Code::Io`].
-pub(crate) fn check(disk: &dyn Disk, root: &Path) -> Result<Recovered> {
-    let mut found = Recovered::default();
-    let sources = sources(disk, root, &mut found)?;
-    let mut images = HashMap::new();
-    for (at, source) in sources.iter().enumerate() {
-        let bound = sources.get(at + 1).map(|next| next.base);
-        found.end_lsn = read(at, source, bound, &mut images, &mut found)?;
-    }
-    Ok(found)
-}
-
-/// Writes a database's logged pages, makes them durable and drops its WAL.
-fn redo(disk: &dyn Disk, root: &Path, id: DatabaseId, image: &Image, sources: &[Source], found: &mut Recovered) -> Result<()> {
+/// Writes a database's logged pages, makes them durable and drops its WAL. Returns the pages written.
+fn redo(disk: &dyn Disk, root: &Path, id: DatabaseId, logged: &Logged) -> Result<u64> {
     let path = layout::database_path(root, id);
     let dir = path.parent().expect("a database stands in a folder");
     let failed = |error: io::Error| Error::io(format!("database {id}"), error);
-    if image.time.is_some() {
+    let mut n_pages = 0;
+    let database_pages = logged.database_pages(id);
+    if let Some(database_pages) = database_pages {
         disk.create_dir(dir).map_err(failed)?;
         let file = disk.open(&path, true).map_err(failed)?;
-        let mut page = [0; PAGE_BYTES];
-        for (number, (at, offset)) in image.pages.range(..=image.database_pages) {
-            sources[*at].file.read_exact_at(&mut page, *offset).map_err(failed)?;
-            file.write_all_at(&page, u64::from(number - 1) * PAGE_BYTES as u64).map_err(failed)?;
-            found.pages += 1;
-        }
-        file.set_len(u64::from(image.database_pages) * PAGE_BYTES as u64).map_err(failed)?;
+        logged.pages(id, |number, page| {
+            n_pages += 1;
+            file.write_all_at(page, u64::from(number - 1) * PAGE_BYTES as u64).map_err(failed)
+        })?;
+        file.set_len(u64::from(database_pages) * PAGE_BYTES as u64).map_err(failed)?;
         file.sync().map_err(failed)?;
     }
     for side in layout::side_files(&path) {
         disk.remove(&side).map_err(failed)?;
     }
-    if image.time.is_some() {
+    if database_pages.is_some() {
         disk.sync_dir(dir).map_err(failed)?;
     }
-    Ok(())
+    Ok(n_pages)
 }
 
 fn corrupt(path: &Path, offset: u64, what: &str) -> Error {

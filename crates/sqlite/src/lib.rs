@@ -22,6 +22,7 @@ pub mod conn;
 pub mod dump;
 mod error;
 pub mod execute;
+pub mod image;
 mod lexer;
 mod limit_clause;
 mod raw;

@@ -4,6 +4,7 @@
 
 mod d1;
 mod demo;
+mod doctor;
 mod harness;
 mod keys;
 mod kill;

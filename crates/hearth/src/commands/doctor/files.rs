@@ -1,10 +1,14 @@
 //! The files in the folder: readable, of the right shape, and nothing left over.
 
 use std::{
+    collections::HashSet,
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
 };
+
+use base::DatabaseId;
+use log::layout;
 
 use super::{Report, Severity};
 
@@ -19,8 +23,24 @@ const DATABASE_EXTENSIONS: [&str; 2] = ["sqlite", "db"];
 /// Endings of files that are renamed once they are whole.
 const UNFINISHED_EXTENSIONS: [&str; 2] = ["tmp", "part"];
 
-/// Looks at all files. While a server runs they are in motion: then only whether they can be read is checked.
-pub(super) fn check(data: &Path, running: bool, report: &mut Report) {
+/// Whether what files hold can be judged.
+pub(super) enum State<'a> {
+    /// A server runs: only whether they can be read is checked.
+    InMotion,
+    /// None runs.
+    Stopped {
+        /// Databases whose files the next start writes, which are not judged either; `None` if the log is damaged.
+        logged: Option<&'a HashSet<DatabaseId>>,
+    },
+}
+
+/// Looks at all files.
+pub(super) fn check(data: &Path, state: State<'_>, report: &mut Report) {
+    let running = matches!(state, State::InMotion);
+    let rewritten: HashSet<PathBuf> = match state {
+        State::Stopped { logged: Some(logged) } => logged.iter().map(|id| layout::database_path(data, *id)).collect(),
+        _ => HashSet::new(),
+    };
     let mut walk = Walk { files: Vec::new(), report };
     walk.folder(data, 0);
     let Walk { files, report } = walk;
@@ -45,7 +65,7 @@ pub(super) fn check(data: &Path, running: bool, report: &mut Report) {
         }
         if DATABASE_EXTENSIONS.contains(&extension) {
             n_databases += 1;
-            if let (false, Err(why)) = (running, database_shape(opened, has_wal(path))) {
+            if let (false, Err(why)) = (running || rewritten.contains(path), database_shape(opened, has_wal(path))) {
                 let remedy =
                     "put it back from a backup, or start `hearth serve`, which recovers what its log holds and names what it cannot";
                 report.add(Severity::Error, "database", format!("{shown}: {why}"), remedy);
@@ -110,8 +130,17 @@ fn database_shape(file: File, has_wal: bool) -> Result<(), String> {
     if !(512..=65_536).contains(&page_bytes) || !page_bytes.is_power_of_two() {
         return Err(format!("its header names pages of {page_bytes} bytes (expected a power of two from 512 to 65536)"));
     }
-    if !bytes.is_multiple_of(page_bytes) && !has_wal {
+    if has_wal {
+        return Ok(());
+    }
+    if !bytes.is_multiple_of(page_bytes) {
         return Err(format!("its {bytes} bytes are no whole number of pages of {page_bytes}"));
+    }
+    let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
+    // The count of pages in the header is good if the change counter beside it is the file's.
+    let pages = if word(24) == word(92) { u64::from(word(28)) } else { 0 };
+    if bytes < pages * page_bytes {
+        return Err(format!("it is cut off after {bytes} bytes (its header names {pages} pages of {page_bytes})"));
     }
     Ok(())
 }
