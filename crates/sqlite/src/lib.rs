@@ -25,6 +25,7 @@ pub mod execute;
 pub mod image;
 mod lexer;
 mod limit_clause;
+mod page_cache;
 mod raw;
 pub mod script;
 pub mod value;
