@@ -69,8 +69,8 @@ impl<'c, S: System> Lineage<'c, S> {
         }
         match first_at {
             Some(at) => self.disk.crash_at(now + at),
-            // Half of the faults are to be survived for a while.
-            None if faulty && rng.percent(50) => self.disk.crash_at(now + 100 + rng.below(900)),
+            // Most faults are to be survived for a while.
+            None if faulty && rng.percent(60) => self.disk.crash_at(now + 100 + rng.below(900)),
             None => match rng.below(10) {
                 0..3 => self.disk.crash_at_sync(1 + rng.below(spread / 4)),
                 3..5 => self.disk.crash_at_next(Target { kind: OpKind::Write, class: SyncClass::Database, nth: 1 + rng.below(spread) }),
@@ -89,22 +89,22 @@ impl<'c, S: System> Lineage<'c, S> {
     /// One operation will fail, or the disk fill up. Most faults are aimed: few operations of many are
     /// those whose failure is hard to survive.
     fn plan_fault(&mut self) {
-        const KINDS: [OpKind; 6] = [OpKind::Write, OpKind::Write, OpKind::Sync, OpKind::Sync, OpKind::SetLen, OpKind::Create];
+        const KINDS: [OpKind; 4] = [OpKind::Write, OpKind::Sync, OpKind::SetLen, OpKind::Create];
         let rng = &mut self.rng;
         let fault = if rng.percent(40) { Fault::Full } else { Fault::Io };
-        match rng.below(10) {
-            0 => self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
-            1 => self.disk.fail_at(self.disk.ops() + 1 + rng.below(300), fault),
-            2..5 => self.disk.fail_at_sync(1 + rng.below(12), fault),
-            5 => self.disk.fail_at_next(Target { kind: OpKind::SyncDir, class: SyncClass::Directory, nth: 1 + rng.below(3) }, fault),
-            _ => {
-                let classes: Vec<_> = self.disk.classes().into_iter().collect();
-                // On an empty disk nothing can be aimed at yet; then no operation fails.
-                let class = classes.get(rng.index(classes.len())).copied().unwrap_or(SyncClass::Log);
-                let kind = KINDS[rng.index(KINDS.len())];
-                self.disk.fail_at_next(Target { kind, class, nth: 1 + rng.below(6) }, fault);
-            }
-        }
+        let classes: Vec<_> = self.disk.classes().into_iter().collect();
+        // Where a commit becomes durable. A disk that is still empty has no files to aim at; then
+        // nothing fails.
+        let commits = if classes.contains(&SyncClass::Log) { SyncClass::Log } else { SyncClass::Wal };
+        let (kind, class) = match rng.below(10) {
+            0 => return self.disk.capacity(Some(self.disk.used_bytes() + rng.below(400_000))),
+            1 => return self.disk.fail_at(self.disk.ops() + 1 + rng.below(300), fault),
+            2..4 => return self.disk.fail_at_sync(1 + rng.below(12), fault),
+            4 => (OpKind::SyncDir, SyncClass::Directory),
+            5..8 => (OpKind::Write, commits),
+            _ => (KINDS[rng.index(KINDS.len())], classes.get(rng.index(classes.len())).copied().unwrap_or(commits)),
+        };
+        self.disk.fail_at_next(Target { kind, class, nth: 1 + rng.below(8) }, fault);
     }
 
     /// Opens if need be, and works until the disk is dead or the work is done.
